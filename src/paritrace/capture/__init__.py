@@ -1,0 +1,1 @@
+"""Observing tensor calls without disturbing the run."""

@@ -1,0 +1,286 @@
+"""Records of a comparison's result: what `compare --json` prints and every report reads (surface.md, stable keys)."""
+
+from enum import StrEnum
+
+from msgspec import Struct
+
+FORMAT = "paritrace-comparison"
+VERSION = "1.0"
+
+
+class Basis(StrEnum):
+    """Why two records are paired (CP-2, CP-3)."""
+
+    SCOPE = "scope"
+    EQUAL_SEQUENCE = "equal_sequence"
+    INPUT_IDENTITY = "input_identity"
+    BACKWARD_LINK = "backward_link"
+    UNIQUE_KEY = "unique_key"
+    INPUT_ANCHOR = "input_anchor"
+    PARAMETER_ANCHOR = "parameter_anchor"
+    BETWEEN_ANCHORS = "between_anchors"
+    DATAFLOW = "dataflow"
+    PARAMETER_NAME = "parameter_name"
+
+
+class Unpaired(StrEnum):
+    """Why a call has no partner (CP-3c)."""
+
+    UNEQUAL_BETWEEN_ANCHORS = "unequal_between_anchors"
+    NO_ANCHOR = "no_anchor"
+    ANCHOR_CROSSED = "anchor_crossed"
+    SCOPE_UNPAIRED = "scope_unpaired"
+    STREAM_MISSING = "stream_missing"  # no such step, micro-batch, phase or thread on the other side
+    RANK_MISSING = "rank_missing"
+    NOT_RECORDED = "not_recorded"  # the other side did not capture this level or step
+    DROPPED = "dropped"
+    FORWARD_UNPAIRED = "forward_unpaired"  # a backward call whose forward call is not paired
+    LINK_AMBIGUOUS = "link_ambiguous"
+    NOT_OBSERVABLE_COMPILED = "not_observable_compiled"
+    NO_RECORDED_FLOW = "no_recorded_flow"
+
+
+class Agreement(StrEnum):
+    EQUAL = "equal"
+    DIFFERENT = "different"
+    NOT_COMPARABLE = "not_comparable"
+
+
+class Status(StrEnum):
+    """Status of a call in exports: the first three are of paired calls."""
+
+    OK = "ok"
+    DIFFERENT = "different"
+    INCOMPARABLE = "incomparable"
+    UNALIGNED = "unaligned"
+
+
+class DifferenceClass(StrEnum):
+    """What kind of difference a slot shows (CP-7); the first that applies, in this order of precedence."""
+
+    SHAPE = "shape"
+    DTYPE = "dtype"
+    NON_FINITE_APPEARED = "non_finite_appeared"
+    SAME_ELEMENTS_OTHER_ORDER = "same_elements_other_order"
+    SAME_VALUES_OTHER_BITS = "same_values_other_bits"
+    SIGNS_ONLY = "signs_only"
+    CONSTANT_SCALE = "constant_scale"
+    NARROWER_DTYPE = "representable_in_narrower_dtype"
+    DISCRETE_CHOICE = "discrete_choice"
+    SPARSE_OR_BELOW_SAMPLING = "sparse_or_below_sampling"
+    VALUES = "values"  # samples or moments show a difference of no special kind
+    BITS_ONLY = "bits_only"  # fingerprints differ and nothing finer was recorded
+    SCALARS = "scalars"
+
+
+class Group(StrEnum):
+    """Where a difference comes from, as far as the records say (CP-8)."""
+
+    ORIGINATES = "originates"
+    PROPAGATES = "propagates"
+    OUTSIDE = "outside"
+    REWIRED = "rewired"
+    AFTER_UNALIGNED = "after_unaligned"
+    UNDETERMINED = "undetermined"
+    CONTAINS = "contains"  # an enclosing call of one that originates
+
+
+class Mark(StrEnum):
+    """Marks of a ladder rung (CP-29)."""
+
+    AGREES = "="
+    INSIDE = "~"  # inside the envelope; not given before envelopes exist
+    BEYOND = "X"  # differs (bits only) or beyond the envelope
+    UNDETERMINED = "?"
+    NOT_REACHED = "."
+
+
+class RunRef(Struct, frozen=True):
+    run_id: str
+    digest: str  # SHA-256 of run.json
+    path: str
+
+
+class Counts(Struct, frozen=True):
+    calls_baseline: int
+    calls_candidate: int
+    paired: int
+    ok: int
+    different: int
+    incomparable: int
+    undetermined_baseline: int
+    undetermined_candidate: int
+    reordered: int
+
+
+class UndeterminedPlace(Struct, frozen=True):
+    side: str  # "baseline" | "candidate"
+    reason: Unpaired
+    step: int
+    phase: str
+    module: str
+    file: str
+    count: int
+
+
+class SlotDifference(Struct, frozen=True):
+    slot: str
+    difference_class: DifferenceClass
+    baseline: str  # what is recorded, shortly, for a person
+    candidate: str
+    relative_error: float | None = None  # estimated from samples (CA-28); None: not estimable
+    bias: float | None = None  # mean signed relative error of the samples
+    max_ulp: int | None = None
+    num_samples_differing: int | None = None
+    byte_ranges: tuple[tuple[int, int], ...] = ()  # half-open, logical order; where regions differ
+    note: str = ""
+
+
+class Difference(Struct, frozen=True):
+    """A differing pair, or a region that originates (CP-8a: `region` true, ids are of its first calls)."""
+
+    rank: int
+    step: int
+    microbatch: int
+    phase: str
+    level: str
+    function: str
+    file: str
+    line: int
+    module: str
+    slot: str
+    difference_class: DifferenceClass
+    group: Group
+    baseline_record_id: int
+    candidate_record_id: int
+    undetermined_before: int
+    region: bool = False
+    region_calls: tuple[int, int] = (0, 0)  # calls of the region: baseline, candidate
+    baseline_site: str = ""  # FILE:LINE of each side as recorded
+    candidate_site: str = ""
+    slots: tuple[SlotDifference, ...] = ()
+    cause: str = ""  # outside: what differed before; after_unaligned: the stretch; propagates: the producer
+    next_to_see: tuple[str, ...] = ()  # CP-23: callers, writers upstream, readers downstream
+
+
+class Finding(Struct, frozen=True):
+    """One line for a person, with its strength. Until envelopes exist `strength` is "bits only" (CP-10a)."""
+
+    id: str  # "F1"
+    sentence: str
+    strength: str
+    place: Difference
+    measured: float | None = None
+    expected: float | None = None
+    ratio: float | None = None
+    consequences: int = 0
+
+
+class Outside(Struct, frozen=True):
+    """A parameter, buffer, RNG, batch or optimizer state that differed before any call read it (CA-29)."""
+
+    rank: int
+    step: int
+    moment: str
+    group: str
+    name: str
+    baseline: str
+    candidate: str
+
+
+class Change(Struct, frozen=True):
+    """Something around the runs that differs (CA-30)."""
+
+    kind: str  # code | config | argv | package | environment | determinism | device | git
+    name: str
+    baseline: str
+    candidate: str
+
+
+class OneSided(Struct, frozen=True):
+    """CP-21: calls recorded on one side only, between two paired neighbours."""
+
+    side: str
+    rank: int
+    step: int
+    module: str
+    function: str
+    file: str
+    line: int
+    count: int
+    record_id: int
+    after_pair: tuple[int, int]  # (baseline id, candidate id) of the paired neighbour before; -1 at the stream's end
+    before_pair: tuple[int, int]
+
+
+class Settled(Struct, frozen=True):
+    """CP-30: what is known around a difference that cannot be named."""
+
+    last_equal: Difference | None
+    first_different: Difference | None
+    between_baseline: int
+    between_candidate: int
+    why: dict[str, int]
+    would_settle: tuple[str, ...]
+
+
+class SideCoverage(Struct, frozen=True):
+    """What one side recorded: `complete` only if expected steps were declared, seen, and nothing was lost."""
+
+    steps_seen: tuple[int, ...]
+    expected_steps: int | None
+    complete: bool
+    status: str  # session status as readers see it (EV-17)
+    gaps: dict[str, int]
+    bytes_lost: int
+    not_captured: tuple[str, ...]
+
+
+class Limit(Struct, frozen=True):
+    code: str
+    text: str
+
+
+class Comparison(Struct, frozen=True):
+    format: str
+    version: str
+    baseline: RunRef
+    candidate: RunRef
+    verdict: str  # "not_evaluated"
+    ranks_compared: tuple[int, ...]
+    ranks_missing: tuple[int, ...]
+    steps_compared: tuple[int, ...]
+    levels_compared: tuple[str, ...]
+    counts: Counts
+    undetermined_by_reason: dict[str, dict[str, int]]  # "baseline" | "candidate" -> reason -> calls
+    undetermined_by_place: tuple[UndeterminedPlace, ...]
+    pairs_by_basis: dict[str, int]
+    findings: tuple[Finding, ...]
+    ladder: dict[str, Mark]
+    ladder_step: int
+    changed: tuple[Change, ...]
+    origins: tuple[Difference, ...]
+    first_difference: Difference | None
+    outside: tuple[Outside, ...]
+    recorded_on_one_side: tuple[OneSided, ...]
+    settled: Settled | None
+    coverage: dict[str, SideCoverage]  # "baseline" | "candidate"
+    limits: tuple[Limit, ...]
+    settings: dict[str, str]  # --ignore, --strip-prefix, --steps, --ranks as used
+    reports: dict[str, str]
+
+
+LADDER = (
+    "code",
+    "config",
+    "data",
+    "weights",
+    "rng",
+    "forward",
+    "loss",
+    "backward",
+    "reduced grads",
+    "grad norm",
+    "optimizer",
+    "weights+1",
+)

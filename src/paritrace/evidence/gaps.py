@@ -1,0 +1,46 @@
+"""Absence as a value: `Gap(reason, detail?)`, written in JSON in place of the value (EV-5, P1)."""
+
+from enum import StrEnum
+from typing import Generic, TypeVar
+
+from msgspec import Struct
+
+Reason = TypeVar("Reason", bound=StrEnum)
+
+
+class Gap(Struct, Generic[Reason], frozen=True, omit_defaults=True, forbid_unknown_fields=True):
+    """A value that is not known, with the reason from a closed list and an optional detail."""
+
+    gap: Reason
+    detail: str | None = None
+
+
+class CaptureGap(StrEnum):
+    """Why a captured slot, state or figure has no value."""
+
+    UNINITIALISED = "uninitialised"  # the bytes were never written, or are about to be overwritten (CA-35)
+    IN_FLIGHT = "in_flight"  # a collective that had not completed (CA-31)
+    NO_DATA = "no_data"  # meta, fake or functorch-wrapped tensors hold no bytes of their own
+    UNSUPPORTED_LAYOUT = "unsupported_layout"  # sparse, nested, mkldnn: kind recorded, bytes not read
+    UNSUPPORTED_DEVICE = "unsupported_device"  # XLA, MPS, or an accelerator this build cannot read
+    UNSUPPORTED_DTYPE = "unsupported_dtype"
+    NOT_COLLECTED = "not_collected"  # switched off by a setting
+    OVER_BUDGET = "over_budget"  # left out by --max-bytes
+    NOT_OBSERVED = "not_observed"  # nothing in the run showed this value (for example: no backward call seen)
+    CAPTURE_ERROR = "capture_error"  # a fault of ours, recorded instead of raised (P6)
+    REDACTED = "redacted"  # masked, or left out on request
+
+
+class CountedGap(StrEnum):
+    """What a capture saw pass but could not record: counted per session, shown in coverage (EV-6)."""
+
+    THREAD_NOT_COVERED = "thread_not_covered"
+    FORKED_CHILD_NOT_COVERED = "forked_child_not_covered"
+    SPAWNED_CHILD_NOT_COVERED = "spawned_child_not_covered"
+    NOT_OBSERVABLE_COMPILED = "not_observable_compiled"
+    NOT_OBSERVABLE_CUDA_GRAPH = "not_observable_cuda_graph"
+    DROPPED_QUEUE_FULL = "dropped_queue_full"
+    OVER_BUDGET = "over_budget"
+    LINK_AMBIGUOUS = "link_ambiguous"
+    CAPTURE_ERROR = "capture_error"
+    DISK_FULL = "disk_full"

@@ -1,0 +1,1 @@
+"""Processes: their identity and tree."""

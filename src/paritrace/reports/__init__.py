@@ -1,0 +1,1 @@
+"""Reports: they take records and print, bounded."""

@@ -1,0 +1,1 @@
+"""Run directories: envelope, sessions, catalog, verify and pack."""

@@ -1,0 +1,1 @@
+"""Faults, clocks and strategies for tests; nothing imports it."""
