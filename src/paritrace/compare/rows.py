@@ -1,0 +1,80 @@
+"""Records of the rows of a comparison: every call of both sides, as `calls.parquet` and `why-not` read them."""
+
+from collections.abc import Iterable
+from enum import StrEnum
+
+from msgspec import Struct
+
+from paritrace.compare.result import (
+    Agreement,
+    Basis,
+    Comparison,
+    DifferenceClass,
+    Group,
+    Status,
+    Unpaired,
+)
+from paritrace.evidence.gaps import CaptureGap, Gap
+
+
+class Side(StrEnum):
+    BASELINE = "baseline"
+    CANDIDATE = "candidate"
+
+
+class Correspondence(StrEnum):
+    PAIRED = "paired"
+    UNDETERMINED = "undetermined"
+
+
+class SlotRow(Struct, frozen=True, gc=False):
+    """One recorded tensor of a call. `xor` and `regions` are empty where no full summary was recorded (CP-24)."""
+
+    direction: str  # "i" input, "o" output
+    name: str
+    dtype: str
+    shape: tuple[int, ...]
+    logical_nbytes: int
+    bits: str | Gap[CaptureGap]
+    xor: str = ""
+    regions: str = ""
+    elements: str = ""
+    agreement: Agreement | None = None  # None: the call is not paired
+
+
+class CallRow(Struct, frozen=True, gc=False):
+    """One call of one side. `key` is the same text on both sides where calls may correspond (CP-1): function, site
+    after lines were related, and module; `stream` and `scope` are where the key was looked for, spelled alike too.
+    """
+
+    side: Side
+    rank: int
+    session_id: str
+    record_id: int
+    step: int
+    microbatch: int
+    phase: str
+    level: str
+    function: str
+    file: str
+    line: int
+    module: str
+    stream: str
+    scope: str
+    key: str
+    status: Status
+    correspondence: Correspondence
+    basis: Basis | None = None
+    reason: Unpaired | None = None
+    partner: int = -1  # record id on the other side
+    reordered: bool = False
+    difference_class: DifferenceClass | None = None
+    group: Group | None = None
+    slots: tuple[SlotRow, ...] = ()
+
+
+class Compared(Struct, frozen=True):
+    """What the engine returns. `rows` may be read several times and is made row by row, in execution order per side."""
+
+    result: Comparison
+    rows: Iterable[CallRow]
