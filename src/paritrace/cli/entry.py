@@ -1,0 +1,179 @@
+"""The command `paritrace`: one table of lazily loaded subcommands and the one place where exit statuses are decided."""
+
+import os
+import sys
+import traceback
+from collections.abc import Sequence
+from importlib import import_module
+from typing import NamedTuple, NoReturn
+
+import click
+
+from paritrace import __version__
+from paritrace.cli.invocation import Invocation
+from paritrace.cli.output import ExitStatus, note, write_error
+from paritrace.errors import HostError, InternalError, Outcome, ParitraceError, RequestError
+
+PROGRAM = "paritrace"
+
+
+class Entry(NamedTuple):
+    """A subcommand: `module:attribute` of its click command, and its line in `paritrace --help`."""
+
+    target: str
+    summary: str
+
+
+COMMANDS = {
+    "run": Entry("paritrace.cli.run:run", "Capture a training script into a run directory."),
+    "check": Entry("paritrace.cli.check:check", "Check one run against itself."),
+    "compare": Entry("paritrace.cli.compare:compare", "Compare two runs: where they part, and what is not known."),
+    "explain": Entry("paritrace.cli.explain:explain", "Show the evidence behind one line of a result."),
+    "why-not": Entry("paritrace.cli.explain:why_not", "Say why a call has no partner."),
+    "demo": Entry("paritrace.cli.demo:demo", "Capture and compare two small trainings that differ by one mistake."),
+    "runs": Entry("paritrace.cli.runs:runs", "List, show, verify, pack and remove runs."),
+    "schema": Entry("paritrace.cli.schema:schema", "Print the JSON Schema of a format."),
+    "doctor": Entry("paritrace.cli.doctor:doctor", "Say what this machine and this installation can do."),
+    "config": Entry("paritrace.cli.config:config", "Show every setting with its value and where it comes from."),
+    "completion": Entry("paritrace.cli.completion:completion", "Print the shell's completion script."),
+}
+
+
+class LazyGroup(click.Group):
+    """The root group: a subcommand's module is imported when the subcommand is used, never for `--help`."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        entry = COMMANDS.get(cmd_name)
+        return None if entry is None else load_command(entry)
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, entry.summary) for name, entry in COMMANDS.items()])
+
+
+def load_command(entry: Entry) -> click.Command:
+    """Import one subcommand and give it the option that every command has."""
+    module, _, attribute = entry.target.partition(":")
+    command: click.Command = vars(import_module(module))[attribute]
+    command.short_help = entry.summary
+    _add_debug(command)
+    return command
+
+
+def _add_debug(command: click.Command) -> None:
+    if isinstance(command, click.Group):
+        for child in command.commands.values():
+            _add_debug(child)
+    elif all(parameter.name != "debug" for parameter in command.params):
+        command.params.append(_debug_option())
+
+
+def _set_debug(ctx: click.Context, _parameter: click.Parameter, value: bool) -> None:
+    if value:
+        ctx.ensure_object(Invocation).debug = True
+
+
+def _debug_option() -> click.Option:
+    return click.Option(
+        ["--debug"], is_flag=True, is_eager=True, expose_value=False, callback=_set_debug, help="Show our traceback."
+    )
+
+
+@click.group(
+    cls=LazyGroup,
+    params=[_debug_option()],
+    context_settings={"auto_envvar_prefix": "PARITRACE", "help_option_names": ["-h", "--help"]},
+)
+@click.version_option(__version__, "-V", "--version", prog_name=PROGRAM)
+def paritrace() -> None:
+    """Where two machine-learning runs first part, by how much more than noise, and what could not be checked."""
+
+
+def main(arguments: Sequence[str] | None = None) -> NoReturn:
+    """Run one command and end the process with its status; click's own mapping (everything is 1) is not used."""
+    sys.exit(status_of(sys.argv[1:] if arguments is None else list(arguments)))
+
+
+def status_of(arguments: list[str]) -> int:
+    """Run one command line and return the exit status SU-3 names; every error ends here, in words."""
+    invocation = Invocation()
+    try:
+        status = _invoke(arguments, invocation)
+        sys.stdout.flush()
+    except BrokenPipeError:
+        _silence_stdout()
+        return ExitStatus.BROKEN_PIPE
+    except (KeyboardInterrupt, EOFError, click.Abort):
+        note("interrupted")
+        return ExitStatus.INTERRUPTED
+    except Exception as error:  # the top of a command: whatever comes, a person gets a reason and a mend
+        return _report(error, invocation, asked_for_json=_asks_for_json(arguments))
+    return status
+
+
+def _invoke(arguments: list[str], invocation: Invocation) -> int:
+    if f"_{PROGRAM.upper()}_COMPLETE" in os.environ:
+        paritrace.main(arguments, prog_name=PROGRAM)  # click answers the shell and ends the process
+    try:
+        with paritrace.make_context(PROGRAM, arguments, obj=invocation) as context:
+            returned = paritrace.invoke(context)
+    except click.exceptions.Exit as finished:
+        return finished.exit_code
+    return returned if isinstance(returned, int) else ExitStatus.DONE
+
+
+def _report(error: Exception, invocation: Invocation, *, asked_for_json: bool) -> int:
+    known = as_paritrace_error(error)
+    if invocation.debug or os.environ.get("PARITRACE_DEBUG", "0") not in ("", "0"):
+        traceback.print_exception(error)
+    try:
+        write_error(known, as_json=invocation.json or (asked_for_json and isinstance(error, click.UsageError)))
+    except BrokenPipeError:
+        _silence_stdout()
+    return known.exit_status
+
+
+def as_paritrace_error(error: Exception) -> ParitraceError:
+    """Any exception as one of ours, so that it has a code, a kind and a mend."""
+    match error:
+        case ParitraceError():
+            return error
+        case click.ClickException():
+            return RequestError(_one_line(error.format_message()), code="usage", fix=_usage_fix(error))
+        case OSError():
+            return HostError(
+                _one_line(str(error)),
+                code="host_io",
+                fix="check the path, its permissions and the free space; `paritrace doctor PATH` tests a directory",
+                outcome=Outcome.FAILED,
+            )
+        case _:
+            return InternalError(
+                f"a fault of paritrace itself: {type(error).__name__}: {_one_line(str(error))}",
+                code="internal",
+                fix="run the same command with --debug and report what it prints",
+                outcome=Outcome.FAILED,
+            )
+
+
+def _usage_fix(error: click.ClickException) -> str:
+    context = error.ctx if isinstance(error, click.UsageError) else None
+    return f"see `{context.command_path if context else PROGRAM} --help`"
+
+
+def _one_line(text: str) -> str:
+    return " ".join(text.split())
+
+
+def _asks_for_json(arguments: list[str]) -> bool:
+    """For an error found before options were read: `--json` stands among paritrace's own arguments."""
+    own = arguments[: arguments.index("--")] if "--" in arguments else arguments
+    return "--json" in own
+
+
+def _silence_stdout() -> None:
+    """Keep the interpreter's own flush at exit from complaining about the closed pipe."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

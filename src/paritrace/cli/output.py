@@ -1,0 +1,68 @@
+"""What a command leaves behind: its exit status, one JSON document on stdout, errors with their mend (SU-3 to SU-5)."""
+
+import json
+import sys
+from enum import IntEnum
+
+import click
+
+from paritrace.errors import ParitraceError
+
+
+class ExitStatus(IntEnum):
+    """Exit statuses of every command but `run`, which returns the workload's own (SU-3)."""
+
+    DONE = 0
+    DIFFERENCE = 1
+    TROUBLE = 2
+    UNDETERMINED = 3
+    INTERRUPTED = 130
+    BROKEN_PIPE = 141  # the reader of our output went away: what a shell reports for any program ended by SIGPIPE
+
+
+_PRECEDENCE = (ExitStatus.TROUBLE, ExitStatus.DIFFERENCE, ExitStatus.UNDETERMINED, ExitStatus.DONE)
+
+
+def worst(*statuses: ExitStatus) -> ExitStatus:
+    """The status that counts when several parts of one command each have one: 2 > 1 > 3 > 0."""
+    return min(statuses, key=_PRECEDENCE.index, default=ExitStatus.DONE)
+
+
+def write_json(document: object) -> None:
+    """Print one JSON document on stdout; msgspec structs, enums and plain containers are taken.
+
+    A float that is not finite has no JSON form: it must be a string or a gap by now, so it is an error here.
+    """
+    import msgspec  # a protocol call that only prints help never pays for it
+
+    plain = msgspec.to_builtins(document, str_keys=True)
+    click.echo(json.dumps(plain, ensure_ascii=False, allow_nan=False, indent=2))
+
+
+def write_json_bytes(document: bytes) -> None:
+    """Print a JSON document that is already encoded."""
+    click.echo(document.rstrip(b"\n"))
+
+
+def write_text(text: str) -> None:
+    """Print text for a person on stdout."""
+    click.echo(text)
+
+
+def note(text: str) -> None:
+    """Print a remark, progress or warning on stderr, so that stdout stays one document."""
+    click.echo(text, err=True)
+
+
+def write_error(error: ParitraceError, *, as_json: bool) -> None:
+    """One line what, one line how to mend it, on stderr; with `as_json` also the error document on stdout (SU-4)."""
+    sys.stdout.flush()
+    note(f"{error.outcome.value}: {error.message} [{error.code}]")
+    note(f"    fix: {error.fix}")
+    if as_json:
+        write_json({"ok": False, "error": error_document(error)})
+
+
+def error_document(error: ParitraceError) -> dict[str, str]:
+    """The `error` member of the document that replaces a result."""
+    return {"code": error.code, "kind": error.outcome.value, "message": error.message, "fix": error.fix}
