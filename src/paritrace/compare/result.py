@@ -270,6 +270,7 @@ class Comparison(Struct, frozen=True):
     limits: tuple[Limit, ...]
     settings: dict[str, str]  # --ignore, --strip-prefix, --steps, --ranks as used
     reports: dict[str, str]
+    schemes: dict[str, str] = {}  # role -> scheme both sides were compared by, e.g. {"bits": "xxh3-64"} (CP-7)
 
 
 LADDER = (
