@@ -5,9 +5,11 @@ import sys
 import traceback
 from collections.abc import Sequence
 from importlib import import_module
+from pathlib import Path
 from typing import NamedTuple, NoReturn
 
 import click
+from click.shell_completion import CompletionItem
 
 from paritrace import __version__
 from paritrace.cli.invocation import Invocation
@@ -37,6 +39,7 @@ COMMANDS = {
     "config": Entry("paritrace.cli.config:config", "Show every setting with its value and where it comes from."),
     "completion": Entry("paritrace.cli.completion:completion", "Print the shell's completion script."),
 }
+READ_NO_SETTINGS = frozenset({"completion"})
 
 
 class LazyGroup(click.Group):
@@ -52,6 +55,10 @@ class LazyGroup(click.Group):
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Commands"):
             formatter.write_dl([(name, entry.summary) for name, entry in COMMANDS.items()])
+
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
+        names = [CompletionItem(n, help=e.summary) for n, e in COMMANDS.items() if n.startswith(incomplete)]
+        return names + click.Command.shell_complete(self, ctx, incomplete)
 
 
 def load_command(entry: Entry) -> click.Command:
@@ -88,8 +95,22 @@ def _debug_option() -> click.Option:
     context_settings={"auto_envvar_prefix": "PARITRACE", "help_option_names": ["-h", "--help"]},
 )
 @click.version_option(__version__, "-V", "--version", prog_name=PROGRAM)
-def paritrace() -> None:
+@click.pass_context
+def paritrace(ctx: click.Context) -> None:
     """Where two machine-learning runs first part, by how much more than noise, and what could not be checked."""
+    name = ctx.invoked_subcommand
+    if name is not None and name not in READ_NO_SETTINGS:
+        ctx.default_map = {name: _defaults_from_file(name)}
+
+
+def _defaults_from_file(name: str) -> dict[str, object]:
+    from paritrace.cli.settings_file import check_command_names, defaults_of, read_nearest, table_of
+
+    settings = read_nearest(Path.cwd())
+    check_command_names(settings, known=COMMANDS)
+    if name not in settings.tables:
+        return {}
+    return defaults_of(load_command(COMMANDS[name]), table_of(settings, name), path=settings.path)
 
 
 def main(arguments: Sequence[str] | None = None) -> NoReturn:
@@ -109,7 +130,7 @@ def status_of(arguments: list[str]) -> int:
     except (KeyboardInterrupt, EOFError, click.Abort):
         note("interrupted")
         return ExitStatus.INTERRUPTED
-    except Exception as error:  # the top of a command: whatever comes, a person gets a reason and a mend
+    except Exception as error:  # noqa: BLE001  the top of a command: whatever comes, a person gets a reason and a mend
         return _report(error, invocation, asked_for_json=_asks_for_json(arguments))
     return status
 
