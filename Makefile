@@ -1,0 +1,58 @@
+# The front doors of paritrace. Each target makes its own environment in .venv first.
+#   make demo    the main job: two small trainings that differ by one mistake, captured and compared
+#   make test    the fast tests          make test-slow   the slow ones
+#   make check   format, lint, types, layers, generated documents
+#   make bench   the measurements        make docs        the generated reference pages
+#   make golden  rewrite the golden files after a meant change; read the diff before you commit it
+
+PYTHON ?= $(shell command -v python3.11 || command -v python3)
+TORCH ?= torch==2.13.0
+WORKERS ?= 2
+BIN := .venv/bin
+CONSTRAINTS := requirements/constraints.txt
+PYTEST := OMP_NUM_THREADS=1 $(BIN)/python -m pytest
+
+.PHONY: demo test test-slow check format bench docs golden clean
+.DELETE_ON_ERROR:
+
+demo: .venv/.ready
+	$(BIN)/paritrace demo
+
+test: .venv/.ready
+	$(PYTEST) -n $(WORKERS)
+
+test-slow: .venv/.ready
+	$(PYTEST) -n $(WORKERS) -m slow --durations=15
+
+check: .venv/.ready
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	$(BIN)/pyright --pythonpath $(BIN)/python
+	$(BIN)/lint-imports
+	$(BIN)/python docs/generate.py --check
+
+format: .venv/.ready
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix .
+
+bench: .venv/.ready
+	$(BIN)/python -m benchmarks.run
+
+docs: .venv/.ready
+	$(BIN)/python docs/generate.py
+
+golden: .venv/.ready
+	$(PYTEST) -n $(WORKERS) -m "slow or not slow" --update-golden
+	$(BIN)/python docs/generate.py
+
+clean:
+	rm -rf .venv demo-out build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+
+# torch first and alone: any build of this release that the package index offers will do, and nothing later may replace it.
+.venv/.ready: pyproject.toml requirements/dev.txt $(CONSTRAINTS)
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "paritrace needs Python 3.11 or newer: make PYTHON=/path/to/python3.11")'
+	$(PYTHON) -m venv .venv
+	$(BIN)/pip install --quiet --disable-pip-version-check $(TORCH) -c $(CONSTRAINTS)
+	$(BIN)/pip install --quiet --disable-pip-version-check -e . -r requirements/dev.txt -c $(CONSTRAINTS)
+	@touch $@
