@@ -1,0 +1,77 @@
+"""The bytes of an array of any library in logical order, read without changing the array (CA-17, CA-33)."""
+
+import ctypes
+from typing import Any, cast
+
+import numpy as np
+import numpy.typing as npt
+
+from paritrace.errors import RequestError
+
+Bytes = npt.NDArray[np.uint8]
+ReadBuffer = bytes | bytearray | memoryview | ctypes.Array[Any] | npt.NDArray[Any]
+
+_READABLE_DEVICES = ("cpu", "cuda")
+
+
+def as_bytes(buffer: ReadBuffer) -> Bytes:
+    """The bytes of any contiguous buffer, borrowed; `buffer` may be empty."""
+    return np.frombuffer(cast(memoryview, buffer), dtype=np.uint8)
+
+
+def logical_bytes(array: object) -> tuple[Bytes, int]:
+    """The little-endian bytes of an array's elements in row-major order, and the size of one element in bytes.
+
+    The result borrows the array's memory where it is contiguous. Raises RequestError (Refused) where there are no
+    plain bytes: another device, a sparse layout, Python objects.
+    """
+    foreign: Any = array
+    if hasattr(foreign, "data_ptr") and hasattr(foreign, "element_size"):
+        return _torch_bytes(foreign)
+    values = _as_numpy(foreign)
+    if values.dtype.hasobject:
+        raise _refused(f"an array of dtype {values.dtype} holds Python objects, not plain bytes")
+    little = values.astype(values.dtype.newbyteorder("<"), copy=False)
+    return np.ascontiguousarray(little).reshape(-1).view(np.uint8), values.dtype.itemsize
+
+
+def _as_numpy(foreign: Any) -> npt.NDArray[Any]:
+    if isinstance(foreign, np.ndarray):
+        return foreign
+    try:
+        if isinstance(foreign, (bytes, bytearray, memoryview)) or not hasattr(foreign, "__dlpack__"):
+            return np.asarray(memoryview(foreign) if isinstance(foreign, (bytes, bytearray)) else foreign)
+        return _from_dlpack(foreign)
+    except (TypeError, ValueError, BufferError) as error:
+        raise _refused(f"a {type(foreign).__name__} gives no plain bytes: {error}") from error
+
+
+def _from_dlpack(foreign: Any) -> npt.NDArray[Any]:
+    """Through DLPack; NumPy cannot take bfloat16 or float8 that way, so then by the array's own conversion."""
+    try:
+        return np.from_dlpack(foreign)
+    except (BufferError, RuntimeError, TypeError):
+        return np.asarray(foreign)
+
+
+def _torch_bytes(tensor: Any) -> tuple[Bytes, int]:
+    """By address: `.numpy()` would make the tensor's storage non-resizable for good (CA-33)."""
+    if str(tensor.layout) != "torch.strided":
+        raise _refused(f"a tensor of layout {tensor.layout} has no single run of bytes")
+    if tensor.device.type not in _READABLE_DEVICES:
+        raise _refused(f"tensors on device {tensor.device.type!r} cannot be read")
+    dense = tensor.detach().resolve_conj().resolve_neg().cpu().contiguous()
+    nbytes = dense.numel() * dense.element_size()
+    if nbytes == 0:
+        return np.zeros(0, dtype=np.uint8), dense.element_size()
+    view = (ctypes.c_uint8 * nbytes).from_address(dense.data_ptr())
+    view.owner = dense  # the buffer lives as long as the bytes are used
+    return np.frombuffer(view, dtype=np.uint8), dense.element_size()
+
+
+def _refused(message: str) -> RequestError:
+    return RequestError(
+        message,
+        code="fingerprint-array",
+        fix="pass a dense array of numbers on the CPU",
+    )

@@ -1,0 +1,275 @@
+"""Moments and counts of the numbers in contiguous bytes, in one fixed order of summation (CA-5, CA-8).
+
+Order: 64 lanes; lane j adds the finite values j, j + 64, j + 128, … one after the other in float64, and the lanes are
+then added exactly and rounded once. So a sum does not depend on threads, block sizes or the vector width. Numbers of
+one byte are counted per code instead, and their sums are exact, rounded once. evidence/kernels.py follows the same
+order.
+"""
+
+import math
+from collections.abc import Iterator
+from functools import cache
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from msgspec import Struct
+
+from paritrace.evidence.arrays import Bytes
+from paritrace.evidence.calls import Counts, Moments
+from paritrace.evidence.dtypes import (
+    ByteTable,
+    Component,
+    byte_is_negative_zero,
+    byte_is_subnormal,
+    byte_values,
+)
+from paritrace.evidence.mixing import byte_counts
+
+LANES = 64
+BLOCK = 16384  # numbers at a time; in float64 they fill 128 KiB, which the second-level cache holds
+
+Lanes = npt.NDArray[np.float64]
+Numbers = npt.NDArray[Any]
+
+
+class FloatFormat(Struct, frozen=True):
+    """The bits of a float type: unsigned integers of dtype `bits`."""
+
+    bits: str
+    sign: int
+    magnitude: int
+    smallest_normal: int
+    infinity: int
+
+
+FLOATS = {
+    Component.FLOAT64: FloatFormat("<u8", 1 << 63, (1 << 63) - 1, 1 << 52, 0x7FF << 52),
+    Component.FLOAT32: FloatFormat("<u4", 1 << 31, (1 << 31) - 1, 1 << 23, 0xFF << 23),
+    Component.BFLOAT16: FloatFormat("<u2", 1 << 15, (1 << 15) - 1, 1 << 7, 0xFF << 7),
+    Component.FLOAT16: FloatFormat("<u2", 1 << 15, (1 << 15) - 1, 1 << 10, 0x1F << 10),
+}
+LOW_BITS = 0xFFFF
+_NUMPY_NAMES = {
+    Component.FLOAT64: "<f8",
+    Component.FLOAT32: "<f4",
+    Component.INT64: "<i8",
+    Component.INT32: "<i4",
+    Component.INT16: "<i2",
+    Component.UINT64: "<u8",
+    Component.UINT32: "<u4",
+    Component.UINT16: "<u2",
+}
+
+
+class Totals(Struct, gc=False):
+    """What is gathered over the numbers: `sums` and `squares` are lanes."""
+
+    sums: Lanes
+    squares: Lanes
+    min: float = math.inf
+    max: float = -math.inf
+    finite: int = 0
+    nan: int = 0
+    positive_infinity: int = 0
+    negative_infinity: int = 0
+    zero: int = 0
+    negative_zero: int = 0
+    subnormal: int = 0
+    low_bits_zero: int = 0
+
+
+def statistics(data: Bytes, *, dtype: str, component: Component) -> tuple[Moments, Counts]:
+    """Moments over finite values and counts. `zero` includes negative zeros; all sums are of float64."""
+    with np.errstate(all="ignore"):
+        if component is Component.BYTE:
+            return _of_bytes(byte_counts(data), _byte_table(dtype))
+        return finished(gather(data, component))
+
+
+def sum_of_squares(data: Bytes, *, dtype: str, component: Component) -> float:
+    """The sum of squares over finite values; infinite where it is beyond float64."""
+    with np.errstate(all="ignore"):
+        if component is Component.BYTE:
+            table = _byte_table(dtype)
+            return exact_sum(table.finite_values**2 * byte_counts(data))
+        lanes = np.zeros(LANES)
+        scratch = _scratch(data.size)
+        for values in _blocks(data, component):
+            rows = _rows(scratch, values if component not in FLOATS else _finite_or_zero(values))
+            np.multiply(rows[1:], rows[1:], out=rows[1:])
+            lanes = _add_rows(rows, lanes)
+        return exact_sum(lanes)
+
+
+def gather(data: Bytes, component: Component) -> Totals:
+    """The totals of numbers wider than a byte."""
+    totals = Totals(np.zeros(LANES), np.zeros(LANES))
+    float_format = FLOATS.get(component)
+    scratch = _scratch(data.size)
+    start = 0
+    for values in _blocks(data, component):
+        finite = values
+        if float_format is not None:
+            bits = data.view(float_format.bits)[start : start + values.size]
+            _count_floats(totals, bits, float_format)
+            finite = _bounds_of_floats(totals, values)
+        else:
+            _bounds_of_integers(totals, values)
+        start += values.size
+        rows = _rows(scratch, finite)
+        totals.sums = _add_rows(rows, totals.sums)
+        np.multiply(rows[1:], rows[1:], out=rows[1:])
+        totals.squares = _add_rows(rows, totals.squares)
+    return totals
+
+
+def finished(totals: Totals) -> tuple[Moments, Counts]:
+    """Moments and counts of totals; a sum beyond float64 is None, like every moment where nothing is finite."""
+    counts = Counts(
+        totals.nan,
+        totals.positive_infinity,
+        totals.negative_infinity,
+        totals.zero,
+        totals.negative_zero,
+        totals.subnormal,
+        totals.low_bits_zero,
+    )
+    if not totals.finite:
+        return Moments(None, None, None, None, None), counts
+    low, high = (
+        totals.min + 0.0,
+        totals.max + 0.0,
+    )  # -0.0 becomes 0.0: which zero came first says nothing
+    sums = (_or_none(exact_sum(totals.sums)), _or_none(exact_sum(totals.squares)))
+    return Moments(low, high, *sums, max(abs(low), abs(high))), counts
+
+
+def _count_floats(totals: Totals, bits: Numbers, layout: FloatFormat) -> None:
+    magnitude = bits & bits.dtype.type(layout.magnitude)
+    small = int(np.count_nonzero(magnitude < layout.smallest_normal))
+    if small:
+        zero = bits.size - int(np.count_nonzero(magnitude))
+        totals.zero += zero
+        totals.subnormal += small - zero
+        totals.negative_zero += int(np.count_nonzero(bits == layout.sign)) if zero else 0
+    if layout is FLOATS[Component.FLOAT32]:
+        totals.low_bits_zero += bits.size - int(np.count_nonzero(bits & bits.dtype.type(LOW_BITS)))
+
+
+def _bounds_of_floats(totals: Totals, values: Numbers) -> Numbers:
+    """Adds the bounds and the counts of non-finite values; returns the values with 0 in place of those."""
+    low, high = float(np.minimum.reduce(values)), float(np.maximum.reduce(values))
+    if math.isfinite(low) and math.isfinite(high):
+        finite, num_finite = values, values.size
+    else:
+        mask = np.isfinite(values)
+        num_finite = int(np.count_nonzero(mask))
+        nan = int(np.count_nonzero(np.isnan(values)))
+        positive = int(np.count_nonzero(values == math.inf))
+        totals.nan += nan
+        totals.positive_infinity += positive
+        totals.negative_infinity += values.size - num_finite - nan - positive
+        low = float(np.min(values, where=mask, initial=math.inf))
+        high = float(np.max(values, where=mask, initial=-math.inf))
+        finite = np.where(mask, values, values.dtype.type(0))
+    totals.finite += num_finite
+    totals.min, totals.max = min(totals.min, low), max(totals.max, high)
+    return finite
+
+
+def _bounds_of_integers(totals: Totals, values: Numbers) -> None:
+    totals.finite += values.size
+    totals.zero += values.size - int(np.count_nonzero(values))
+    totals.min = min(totals.min, float(np.minimum.reduce(values)))
+    totals.max = max(totals.max, float(np.maximum.reduce(values)))
+
+
+def _finite_or_zero(values: Numbers) -> Numbers:
+    low, high = np.minimum.reduce(values), np.maximum.reduce(values)
+    if math.isfinite(low) and math.isfinite(high):
+        return values
+    return np.where(np.isfinite(values), values, values.dtype.type(0))
+
+
+def _blocks(data: Bytes, component: Component) -> Iterator[Numbers]:
+    """The numbers block by block; 16-bit floats as float32, which holds them exactly."""
+    narrow = component in (Component.BFLOAT16, Component.FLOAT16)
+    bits = data.view(FLOATS[component].bits if narrow else _NUMPY_NAMES[component])
+    for start in range(0, bits.size, BLOCK):
+        block = bits[start : start + BLOCK]
+        if component is Component.BFLOAT16:
+            yield np.left_shift(block, 16, dtype="<u4").view("<f4")
+        elif component is Component.FLOAT16:
+            yield block.view("<f2").astype("<f4")
+        else:
+            yield block
+
+
+def _scratch(num_bytes: int) -> Lanes:
+    return np.empty((min(BLOCK, num_bytes) // LANES + 2, LANES))
+
+
+def _rows(scratch: Lanes, values: Numbers) -> Lanes:
+    """The values as rows of lanes below an empty first row, the last row filled up with zeros."""
+    rows = scratch[: 1 - (-values.size // LANES)]
+    flat = rows.reshape(-1)
+    flat[LANES : LANES + values.size] = values
+    flat[LANES + values.size :] = 0.0
+    return rows
+
+
+def _add_rows(rows: Lanes, lanes: Lanes) -> Lanes:
+    """`lanes` plus the rows, one row after the other."""
+    rows[0] = lanes
+    total: Lanes = np.add.reduce(rows, axis=0)
+    return total
+
+
+def exact_sum(values: Lanes) -> float:
+    """The sum of a few numbers, rounded once; infinite where it, or a part of it, is beyond float64."""
+    try:
+        return math.fsum(values.tolist())
+    except (OverflowError, ValueError):
+        return math.inf
+
+
+class _ByteTable(Struct, frozen=True):
+    """What each of the 256 codes of a one-byte dtype is."""
+
+    values: ByteTable
+    finite: npt.NDArray[np.bool_]
+    finite_values: ByteTable
+    classes: npt.NDArray[np.int64]  # one row per field of `Counts`, 1 where the code is of that class
+
+
+@cache
+def _byte_table(dtype: str) -> _ByteTable:
+    values = byte_values(dtype)
+    finite = np.isfinite(values)
+    never = np.zeros(256, dtype=np.bool_)
+    classes = (
+        np.isnan(values),
+        values == math.inf,
+        values == -math.inf,
+        values == 0,
+        byte_is_negative_zero(dtype),
+        byte_is_subnormal(dtype),
+        never,
+    )
+    return _ByteTable(values, finite, np.where(finite, values, 0.0), np.array(classes, dtype=np.int64))
+
+
+def _of_bytes(counts: npt.NDArray[np.int64], table: _ByteTable) -> tuple[Moments, Counts]:
+    classes = Counts(*(table.classes @ counts).tolist())
+    present = table.values[(counts > 0) & table.finite]
+    if not present.size:
+        return Moments(None, None, None, None, None), classes
+    low, high = float(present.min()) + 0.0, float(present.max()) + 0.0
+    total = exact_sum(table.finite_values * counts)
+    squares = exact_sum(table.finite_values**2 * counts)
+    return Moments(low, high, total, squares, max(abs(low), abs(high))), classes
+
+
+def _or_none(value: float) -> float | None:
+    return value if math.isfinite(value) else None

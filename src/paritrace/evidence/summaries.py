@@ -1,0 +1,104 @@
+"""The summary of one slot: every fingerprint, the statistics and the samples of its bytes (CA-5 to CA-7, CA-28)."""
+
+import math
+from functools import lru_cache
+
+import numpy as np
+import numpy.typing as npt
+from msgspec import Struct
+
+from paritrace.evidence import statistics
+from paritrace.evidence.arrays import Bytes, ReadBuffer, as_bytes
+from paritrace.evidence.calls import Counts, Moments
+from paritrace.evidence.dtypes import Dtype, dtype_of
+from paritrace.evidence.fingerprints import (
+    elements,
+    sample_indices,
+    strong,
+    strong_regions,
+    xor_words,
+)
+from paritrace.evidence.gaps import CaptureGap, Gap
+
+_BITS = {1: "u1", 2: "<u2", 4: "<u4", 8: "<u8", 16: "<c16"}
+
+
+class SlotSummary(Struct, frozen=True, gc=False):
+    """The fields of `calls.Detail` that the bytes decide, in the same spelling."""
+
+    bits: str
+    xor: str
+    regions: str
+    elements: str
+    moments: Moments | None
+    counts: Counts | None
+    samples: str
+    degenerate: bool
+    statistics_gap: Gap[CaptureGap] | None
+
+
+def summarise(buffer: ReadBuffer, *, dtype: str, num_elements: int, regions: int) -> SlotSummary:
+    """The summary of contiguous bytes that hold `num_elements` of the torch dtype named `dtype`.
+
+    A dtype without statistics gets `unsupported_dtype` in their place. Nothing is written or kept.
+    """
+    data = as_bytes(buffer)
+    known = dtype_of(dtype)
+    xor = xor_words(data, regions)
+    samples = _samples(data, known.itemsize)
+    moments: Moments | None = None
+    counts: Counts | None = None
+    gap: Gap[CaptureGap] | None = None
+    if known.component is None:
+        gap = Gap(CaptureGap.UNSUPPORTED_DTYPE, dtype)
+    else:
+        moments, counts = statistics.statistics(data, dtype=dtype, component=known.component)
+    return SlotSummary(
+        bits=f"{strong(data):016x}",
+        xor=xor.astype(">u4").tobytes().hex(),
+        regions=_region_format(regions) % strong_regions(data, regions),
+        elements=f"{elements(data, known.itemsize):016x}",
+        moments=moments,
+        counts=counts,
+        samples=samples.hex(),
+        degenerate=data.size > 0 and (not xor.any() or _constant(data, samples, known)),
+        statistics_gap=gap,
+    )
+
+
+def elements_and_squares(buffer: ReadBuffer, dtype: str) -> tuple[int, float]:
+    """`elements-u64` and the sum of squares over finite values, for the state inventory (CA-29).
+
+    The sum is infinite where it is beyond float64, and NaN for a dtype that has no statistics.
+    """
+    data = as_bytes(buffer)
+    known = dtype_of(dtype)
+    total = elements(data, known.itemsize)
+    if known.component is None:
+        return total, math.nan
+    return total, statistics.sum_of_squares(data, dtype=dtype, component=known.component)
+
+
+def _samples(data: Bytes, itemsize: int) -> bytes:
+    """The sampled elements, one after the other, in their own dtype."""
+    bits = data.view(_BITS[itemsize])
+    return bits[_sample_places(bits.size)].tobytes()
+
+
+@lru_cache(maxsize=1024)
+def _sample_places(num_elements: int) -> npt.NDArray[np.intp]:
+    return np.array(sample_indices(num_elements), dtype=np.intp)
+
+
+def _constant(data: Bytes, samples: bytes, known: Dtype) -> bool:
+    """Whether at least two elements are there and all have the same bits; the samples rule most tensors out."""
+    first = samples[: known.itemsize]
+    if data.size <= known.itemsize or samples != first * (len(samples) // known.itemsize):
+        return False
+    bits = data.view(_BITS[known.itemsize] if known.itemsize < 16 else "V16")
+    return bool((bits == bits[0]).all())
+
+
+@lru_cache(maxsize=64)
+def _region_format(regions: int) -> str:
+    return "%016x" * regions
