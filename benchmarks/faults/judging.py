@@ -1,0 +1,149 @@
+"""Rules that hold a comparison against the expected answer; pure functions of records and source texts."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from benchmarks.faults.case import Answer, Control, Expected, Fault
+from paritrace.compare.result import Comparison, Difference, Group, Outside
+
+CLAIMS = (Group.ORIGINATES, Group.OUTSIDE)
+# An inserted line and the call that reads its result stand at most this many lines apart in the workload.
+ADJACENT_LINES = 4
+MAIN = ("<main>", "train.py")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Sources:
+    """The texts of the two sides, by the file names of the workload."""
+
+    baseline: Mapping[str, str]
+    candidate: Mapping[str, str]
+
+    def lines_with(self, file: str, piece: str) -> set[int]:
+        """Numbers of the lines that hold `piece`: of the candidate, or of the baseline where it has none."""
+        numbers = numbers_with(self.candidate.get(file, ""), piece)
+        return numbers or numbers_with(self.baseline.get(file, ""), piece)
+
+
+def numbers_with(text: str, piece: str) -> set[int]:
+    return {number for number, line in enumerate(text.splitlines(), start=1) if piece in line}
+
+
+def judge_fault(fault: Fault, comparison: Comparison, sources: Sources) -> Answer:
+    """How the first place that the comparison names stands to the places an expert would accept."""
+    answers = {answer_for(expected, comparison, sources) for expected in fault.expected}
+    for answer in (Answer.EXACT, Answer.ADJACENT):
+        if answer in answers:
+            return answer
+    return Answer.MISSED
+
+
+def answer_for(expected: Expected, comparison: Comparison, sources: Sources) -> Answer:
+    if expected.groups == ("step",):
+        return Answer.EXACT if first_step(comparison) == expected.step else Answer.MISSED
+    if expected.names and not expected.phase:
+        return Answer.EXACT if names_outside(expected, comparison) else Answer.MISSED
+    first = comparison.first_difference
+    if first is None or first.step != expected.step or first.group not in expected.groups:
+        return Answer.MISSED
+    if expected.phase and first.phase != expected.phase:
+        return Answer.MISSED
+    return place_answer(expected, first, comparison, sources)
+
+
+def place_answer(expected: Expected, first: Difference, comparison: Comparison, sources: Sources) -> Answer:
+    if expected.module and not same_module(first.module, expected.module):
+        return Answer.MISSED
+    if expected.function and not first.region and not first.function.startswith(expected.function):
+        return Answer.MISSED
+    if expected.names and not any(name in first.cause or name in first.slot for name in expected.names):
+        return Answer.MISSED
+    if not expected.at:
+        return Answer.EXACT
+    wanted = sources.lines_with(expected.file, expected.at)
+    if any(number in wanted for number in named_lines(first, expected.file)):
+        return Answer.EXACT
+    beside = one_sided_lines(comparison, first, expected.file)
+    near = {near_line for number in wanted for near_line in range(number - ADJACENT_LINES, number + ADJACENT_LINES + 1)}
+    if beside & wanted or near & set(named_lines(first, expected.file)):
+        return Answer.ADJACENT
+    return Answer.MISSED
+
+
+def same_module(named: str, expected: str) -> bool:
+    """The planted module itself or one inside it; a region may be named by its enclosing module."""
+    return named == expected or named.startswith(expected + ".") or (named != "" and expected.startswith(named + "."))
+
+
+def named_lines(first: Difference, file: str) -> Iterator[int]:
+    """Lines of `file` that the difference names: its own and the sites of both sides (`FILE:LINE` or `FILE:A-B`)."""
+    if same_file(first.file, file):
+        yield first.line
+    for site in (first.candidate_site, first.baseline_site):
+        name, _, span = site.rpartition(":")
+        if same_file(name, file):
+            start, _, end = span.partition("-")
+            yield from range(int(start), int(end or start) + 1)
+
+
+def one_sided_lines(comparison: Comparison, first: Difference, file: str) -> set[int]:
+    """Lines of `file` with calls of one side only, in the step of the first difference."""
+    return {
+        found.line
+        for found in comparison.recorded_on_one_side
+        if found.step == first.step and same_file(found.file, file)
+    }
+
+
+def same_file(named: str, file: str) -> bool:
+    return named == file or (file == "train.py" and named in MAIN)
+
+
+def first_step(comparison: Comparison) -> int | None:
+    steps = [found.step for found in comparison.origins] + [found.step for found in comparison.outside]
+    if comparison.first_difference is not None:
+        steps.append(comparison.first_difference.step)
+    if comparison.settled is not None and comparison.settled.first_different is not None:
+        steps.append(comparison.settled.first_different.step)
+    return min(steps, default=None)
+
+
+def names_outside(expected: Expected, comparison: Comparison) -> bool:
+    """Whether the earliest `outside` statement names one of the expected sources at the expected step."""
+    earliest = min((found.step for found in comparison.outside), default=None)
+    if earliest is None or earliest != expected.step:
+        return False
+    return all(matches(found, expected) for found in comparison.outside if found.step == earliest)
+
+
+def matches(found: Outside, expected: Expected) -> bool:
+    return found.name in expected.names or found.group in expected.names
+
+
+def judge_control(control: Control, comparison: Comparison) -> Answer:
+    """Silence is right: no claimed origin, for a strict control none anywhere, else none in the first forward pass."""
+    return Answer.FALSE_CLAIM if any(claims_of(control, comparison)) else Answer.SILENT
+
+
+def claims_of(control: Control, comparison: Comparison) -> Iterator[str]:
+    for found in comparison.origins:
+        if found.group in CLAIMS and (control.strict or (found.step == 0 and found.phase == "forward")):
+            yield f"{found.group.value} {found.file}:{found.line}"
+    first_weights = [found for found in comparison.outside if control.strict or found.step == 0]
+    yield from (f"outside {found.name}" for found in first_weights)
+    if control.strict and comparison.counts.different:
+        yield f"{comparison.counts.different} calls differ"
+
+
+def said(comparison: Comparison) -> str:
+    """The comparison's first statement in a few words."""
+    first = comparison.first_difference
+    if first is not None:
+        place = f"{first.file}:{first.line} {first.function}" if first.file else first.function
+        return (
+            f"step {first.step} {first.phase} {first.group.value} {first.module or '-'} {place} {first.cause}".strip()
+        )
+    if comparison.outside:
+        found = comparison.outside[0]
+        return f"step {found.step} outside {found.group} {found.name}"
+    return "no difference"

@@ -1,0 +1,60 @@
+"""The scores of the suite as text, Markdown or one JSON document."""
+
+import json
+from collections.abc import Mapping, Sequence
+
+from benchmarks.faults.case import Score
+
+
+def summary(scores: Sequence[Score]) -> str:
+    faults = [score for score in scores if not score.is_control]
+    controls = [score for score in scores if score.is_control]
+    named = sum(score.good for score in faults)
+    claimed = sum(not score.good for score in controls)
+    return (
+        f"faults named exactly or adjacently: {named} of {len(faults)}; "
+        f"controls with a false claim: {claimed} of {len(controls)}"
+    )
+
+
+def as_text(scores: Sequence[Score], mechanisms: Mapping[str, str]) -> str:
+    del mechanisms
+    width = max((len(score.name) for score in scores), default=0)
+    lines = [
+        f"{score.name:{width}}  {score.answer.value:11}  {score.undetermined_share:6.1%} undetermined  "
+        f"{score.compare_seconds:5.2f} s  {score.said}"
+        for score in scores
+    ]
+    return "\n".join([*lines, summary(scores)])
+
+
+def as_markdown(scores: Sequence[Score], mechanisms: Mapping[str, str]) -> str:
+    lines = ["| pair | what is planted | answer | undetermined calls | the first statement |", "|---|---|---|---|---|"]
+    lines.extend(
+        f"| {score.name} | {mechanisms[score.name]} | {score.answer.value} "
+        f"| {score.undetermined:,} of {score.calls:,} ({score.undetermined_share:.1%}) | {cell(score.said)} |"
+        for score in scores
+    )
+    return "\n".join([*lines, "", summary(scores) + "."])
+
+
+def cell(text: str) -> str:
+    return text.replace("|", "\\|").replace("<", "&lt;")
+
+
+def as_json(scores: Sequence[Score], mechanisms: Mapping[str, str]) -> str:
+    rows = [
+        {
+            "name": score.name,
+            "kind": "control" if score.is_control else "fault",
+            "mechanism": mechanisms[score.name],
+            "answer": score.answer.value,
+            "good": score.good,
+            "said": score.said,
+            "undetermined": score.undetermined,
+            "calls": score.calls,
+            "compare_seconds": round(score.compare_seconds, 3),
+        }
+        for score in scores
+    ]
+    return json.dumps({"summary": summary(scores), "scores": rows}, indent=1)
