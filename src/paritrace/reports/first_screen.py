@@ -1,0 +1,47 @@
+"""The first screen of a comparison: what a person sees first, in at most 34 lines of 100 columns (CP-29)."""
+
+from msgspec import Struct
+
+from paritrace.compare.result import Comparison
+from paritrace.reports import headline, next_commands, screen_causes, screen_coverage, screen_place
+from paritrace.reports.harmless import shorten
+from paritrace.reports.layout import CONTENT, Section, fit
+
+
+class Kept(Struct, frozen=True):
+    """Where the result was kept; `found_without_name`: explain and why-not find it when RESULT is left out."""
+
+    directory: str
+    found_without_name: bool = True
+
+
+def first_screen(comparison: Comparison, /, *, kept: Kept | None = None) -> str:
+    """Returns the screen as plain text; every label in brackets can be given to `paritrace explain`.
+
+    Args:
+        comparison: the result to show.
+        kept: where its files lie, None when nothing was kept.
+    """
+    sections = (
+        headline.section(comparison),
+        screen_place.ladder(comparison),
+        screen_place.first_difference(comparison),
+        screen_place.where(comparison),
+        screen_place.size(comparison),
+        screen_place.settled(comparison),
+        screen_causes.changed(comparison),
+        screen_causes.outside(comparison),
+        screen_causes.one_sided(comparison),
+        screen_causes.other_findings(comparison),
+        screen_coverage.compared(comparison),
+        screen_coverage.not_seen(comparison),
+        next_commands.section(comparison, kept=kept is not None and kept.found_without_name),
+        _kept(kept),
+    )
+    return "\n".join(fit(sections)) + "\n"
+
+
+def _kept(kept: Kept | None) -> Section:
+    if kept is None:
+        return Section(anchor="kept", lines=())
+    return Section(anchor="kept", lines=(shorten(kept.directory, width=CONTENT),))

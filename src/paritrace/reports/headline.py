@@ -1,0 +1,85 @@
+"""The first two statements of a comparison: what was found, in a sentence, and how strong that is (CP-29)."""
+
+from paritrace.compare.result import Comparison, Mark
+from paritrace.reports.layout import Section, paragraph
+from paritrace.reports.wording import count, module_or_root, ranges
+
+BITS_ONLY = "bits only"
+BITS_ONLY_EXPLAINED = "bits only: no perturbed baseline was recorded, so round-off is not told from a fault"
+
+
+def section(comparison: Comparison, /) -> Section:
+    """Returns the sentence and its strength."""
+    anchor, sentence, strength = _statement(comparison)
+    lines = (*paragraph(sentence, most=2), *paragraph(strength, most=2))
+    return Section(anchor=anchor, lines=lines, keep=len(lines))
+
+
+def _statement(comparison: Comparison, /) -> tuple[str, str, str]:
+    if comparison.findings:
+        finding = comparison.findings[0]
+        strength = BITS_ONLY_EXPLAINED if finding.strength == BITS_ONLY else finding.strength
+        return finding.id, finding.sentence, strength
+    return "result", *_without_finding(comparison)
+
+
+def _without_finding(comparison: Comparison, /) -> tuple[str, str]:
+    if comparison.settled is not None:
+        return _unnamed(comparison), "undetermined: the records do not single out one call; [settled] says what would"
+    if comparison.outside:
+        return _outside(comparison), BITS_ONLY_EXPLAINED
+    if comparison.counts.different:
+        return f"{count(comparison.counts.different, 'paired call')} differ; no call is named.", BITS_ONLY_EXPLAINED
+    differing = [rung for rung, mark in comparison.ladder.items() if mark is Mark.BEYOND]
+    if differing:
+        return _only_rungs(differing), BITS_ONLY_EXPLAINED
+    return _nothing_differs(comparison)
+
+
+def _unnamed(comparison: Comparison, /) -> str:
+    settled = comparison.settled
+    if settled is None or settled.first_different is None:
+        return "The runs may part, but no differing call can be named."
+    place = settled.first_different
+    return (
+        f"The runs part at step {place.step}, {place.phase}, in or before {module_or_root(place.module)} "
+        f"(rank {place.rank}); which call is first cannot be named."
+    )
+
+
+def _outside(comparison: Comparison, /) -> str:
+    first = comparison.outside[0]
+    more = len(comparison.outside) - 1
+    others = f", and {more:,} more states" if more else ""
+    return f"{first.group} {first.name} differs at step {first.step} (rank {first.rank}){others}; no paired call does."
+
+
+def _only_rungs(differing: list[str], /) -> str:
+    return f"The runs differ in {', '.join(differing)}; no recorded call differs."
+
+
+def _nothing_differs(comparison: Comparison, /) -> tuple[str, str]:
+    counts = comparison.counts
+    if counts.paired == 0:
+        return _nothing_paired(comparison)
+    scheme = comparison.schemes.get("bits", "scheme not recorded")
+    of_all = "all " if counts.ok == counts.paired else f"{counts.ok:,} of "
+    sentence = (
+        f"No difference found on rank {ranges(comparison.ranks_compared)}, step {ranges(comparison.steps_compared)}: "
+        f"bits agree ({scheme}) in {of_all}{count(counts.paired, 'paired call')}."
+    )
+    return sentence, "of recorded fields only: agreeing fingerprints do not prove that tensors agree"
+
+
+def _nothing_paired(comparison: Comparison, /) -> tuple[str, str]:
+    counts = comparison.counts
+    if counts.calls_baseline == 0 and counts.calls_candidate == 0:
+        known = [rung for rung, mark in comparison.ladder.items() if mark is Mark.AGREES]
+        if known:
+            return f"No calls were recorded; what was recorded agrees: {', '.join(known)}.", "no call was compared"
+        return "Nothing was compared: neither run recorded a call.", "no evidence"
+    sentence = (
+        f"Nothing could be compared: of {count(counts.calls_baseline, 'baseline call')} and "
+        f"{counts.calls_candidate:,} of the candidate, no two correspond."
+    )
+    return sentence, "undetermined: [not_seen] says why"

@@ -1,0 +1,96 @@
+"""What may have made the runs part: changes around them, states outside the calls, one-sided calls, more findings."""
+
+from io import StringIO
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from paritrace.compare.result import Change, Comparison, Finding, OneSided, Outside, SlotDifference
+from paritrace.reports.harmless import shorten
+from paritrace.reports.layout import CONTENT, MARGIN, WIDTH, Section
+from paritrace.reports.wording import CLASSES, count, figure, module_or_root, short_function, source_place
+
+VALUE_COLUMNS = 26
+
+
+def changed(comparison: Comparison, /) -> Section:
+    """Returns what differs around the runs; compared before any tensor (CA-30)."""
+    lines = tuple(_change(change) for change in comparison.changed)
+    if not lines:
+        lines = ("nothing recorded around the runs differs (code, config, packages, devices, switches)",)
+    return Section(anchor="changed", lines=lines, most=6, spaced=True)
+
+
+def _change(change: Change) -> str:
+    sides = f"{_value(change.baseline)} -> {_value(change.candidate)}"
+    name = shorten(change.name, width=CONTENT - 13 - len(sides) - 2)
+    return f"{shorten(change.kind, width=11).ljust(11)}  {name}  {sides}"
+
+
+def _value(text: str) -> str:
+    return shorten(text, width=VALUE_COLUMNS) if text else "(none)"
+
+
+def outside(comparison: Comparison, /) -> Section:
+    """Returns the parameters, buffers, generators and batches that differed before a call read them (CA-29)."""
+    return Section(anchor="outside", lines=tuple(_outside(state) for state in comparison.outside), most=4)
+
+
+def _outside(state: Outside) -> str:
+    text = f"{state.group} {shorten(state.name, width=44)} differed at step {state.step} ({state.moment})"
+    return f"{text}, rank {state.rank}"
+
+
+def one_sided(comparison: Comparison, /) -> Section:
+    """Returns calls that one side alone recorded between two pairs (CP-21); not called inserted or deleted."""
+    calls = comparison.recorded_on_one_side
+    return Section(anchor="one_sided", lines=tuple(_one_sided(call) for call in calls), most=4)
+
+
+def _one_sided(call: OneSided) -> str:
+    place = shorten(f"{call.file}:{call.line}", width=30)
+    what = shorten(short_function(call.function), width=24)
+    text = f"{call.side} alone recorded {count(call.count, 'call')}: {what} at {place}, step {call.step}, "
+    return text + shorten(module_or_root(call.module), width=max(8, CONTENT - len(text)))
+
+
+def other_findings(comparison: Comparison, /) -> Section:
+    """Returns the one table: the findings after the first, one line each."""
+    findings = comparison.findings[1:]
+    if not findings:
+        return Section(anchor="findings", lines=())
+    return Section(anchor="findings", lines=tuple(_table(findings)), keep=2, most=7, spaced=True, bare=True)
+
+
+def _table(findings: tuple[Finding, ...]) -> list[str]:
+    table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False, width=WIDTH)
+    for heading, width in (("", MARGIN - 2), ("step", 5), ("phase", 9), ("rank", 4), ("also parts at", 25)):
+        table.add_column(heading, no_wrap=True, width=width)
+    table.add_column("how", no_wrap=True, width=22)
+    table.add_column("size", no_wrap=True, width=8)
+    for finding in findings:
+        table.add_row(*(Text(cell) for cell in _row(finding)))
+    console = Console(file=StringIO(), width=WIDTH, color_system=None, force_terminal=False, legacy_windows=False)
+    with console.capture() as drawn:
+        console.print(table)
+    return [line.rstrip() for line in drawn.get().splitlines()]
+
+
+def _row(finding: Finding) -> list[str]:
+    place = finding.place
+    where = place.module or source_place(place)
+    return [
+        shorten(f"[{finding.id}]", width=MARGIN - 2),
+        str(place.step),
+        shorten(place.phase, width=9),
+        str(place.rank),
+        shorten(where, width=25),
+        shorten(CLASSES[place.difference_class], width=22),
+        _largest(place.slots),
+    ]
+
+
+def _largest(slots: tuple[SlotDifference, ...]) -> str:
+    errors = [slot.relative_error for slot in slots if slot.relative_error is not None]
+    return figure(max(errors)) if errors else "unknown"

@@ -1,0 +1,79 @@
+"""What was compared, and what was not seen and where (CP-9, CP-29)."""
+
+from collections.abc import Iterator
+
+from paritrace.compare.result import Comparison, SideCoverage, UndeterminedPlace
+from paritrace.reports.harmless import shorten
+from paritrace.reports.layout import CONTENT, Section, paragraph
+from paritrace.reports.wording import count, listed, module_or_root, ranges
+
+PLACES_SHOWN = 3
+NAMES_SHOWN = 3
+
+
+def compared(comparison: Comparison, /) -> Section:
+    """Returns the counts, with the ranks, steps and levels they speak of."""
+    counts = comparison.counts
+    scope = (
+        f"rank {ranges(comparison.ranks_compared) or 'none'}, step {ranges(comparison.steps_compared) or 'none'}, "
+        f"levels {', '.join(comparison.levels_compared) or 'none'}"
+    )
+    numbers = (
+        f"{count(counts.paired, 'pair')} of {counts.calls_baseline:,} and {counts.calls_candidate:,} calls: "
+        f"{counts.ok:,} agree, {counts.different:,} differ, {counts.incomparable:,} not comparable"
+    )
+    if counts.reordered:
+        numbers += f"; {counts.reordered:,} in another order"
+    return Section(anchor="counts", lines=(*paragraph(numbers, most=2), *paragraph(scope, most=2)), keep=2, spaced=True)
+
+
+def not_seen(comparison: Comparison, /) -> Section:
+    """Returns what the comparison cannot speak of, by place; says so when nothing is known to be missing."""
+    lines = tuple(_not_seen(comparison))
+    return Section(anchor="not_seen", lines=lines or ("nothing is known to be missing",), keep=2, most=8)
+
+
+def _not_seen(comparison: Comparison) -> Iterator[str]:
+    if comparison.ranks_missing:
+        yield f"on one side only: rank {ranges(comparison.ranks_missing)}"
+    yield from _undetermined(comparison)
+    for side, coverage in comparison.coverage.items():
+        yield from _side(side, coverage)
+
+
+def _undetermined(comparison: Comparison) -> Iterator[str]:
+    counts = comparison.counts
+    if counts.undetermined_baseline or counts.undetermined_candidate:
+        yield (
+            f"undetermined: {counts.undetermined_baseline:,} of {counts.calls_baseline:,} baseline calls, "
+            f"{counts.undetermined_candidate:,} of {counts.calls_candidate:,} candidate calls"
+        )
+    places = sorted(comparison.undetermined_by_place, key=lambda place: (-place.count, place.step, place.module))
+    yield from (_place(place) for place in places[:PLACES_SHOWN])
+    if len(places) > PLACES_SHOWN:
+        rest = sum(place.count for place in places[PLACES_SHOWN:])
+        yield f"  {count(rest, 'call')} in {count(len(places) - PLACES_SHOWN, 'more place')}"
+
+
+def _place(place: UndeterminedPlace) -> str:
+    head = f"  {place.count:,} {place.side}, step {place.step} {place.phase}, "
+    tail = f": {place.reason.value}"
+    return head + shorten(module_or_root(place.module), width=CONTENT - len(head) - len(tail)) + tail
+
+
+def _side(side: str, coverage: SideCoverage) -> Iterator[str]:
+    if coverage.status != "completed":
+        yield shorten(f"{side}: {coverage.status}", width=CONTENT)
+    seen = len(coverage.steps_seen)
+    if coverage.expected_steps is not None and coverage.expected_steps != seen:
+        yield f"{side}: {seen:,} of {coverage.expected_steps:,} expected steps seen"
+    if coverage.bytes_lost:
+        yield f"{side}: {count(coverage.bytes_lost, 'byte')} of its journals could not be read"
+    if coverage.gaps:
+        gaps = [f"{reason} {number:,}" for reason, number in sorted(coverage.gaps.items())]
+        yield shorten(f"{side}: {listed(gaps, most=NAMES_SHOWN)}", width=CONTENT)
+    if coverage.not_captured:
+        names = listed(sorted(coverage.not_captured), most=NAMES_SHOWN)
+        yield shorten(f"{side} did not capture: {names}", width=CONTENT)
+    if coverage.expected_steps is None:
+        yield f"{side}: the number of steps was not declared (run --steps A:B), so completeness is unverified"

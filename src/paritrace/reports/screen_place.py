@@ -1,0 +1,168 @@
+"""Where the runs part: the ladder, the first difference, the source of both sides, its size (CP-29, CP-30)."""
+
+from paritrace.compare.result import LADDER, Comparison, Difference, Mark, Settled, SlotDifference
+from paritrace.reports.harmless import cut, shorten, width_of
+from paritrace.reports.layout import CONTENT, Section, paragraph
+from paritrace.reports.wording import (
+    CLASSES,
+    GROUPS,
+    count,
+    module_or_root,
+    short_function,
+    size_in_words,
+    source_place,
+)
+
+AROUND = ("code", "config", "data", "weights", "rng")  # rungs before the step's own work
+SITE_COLUMNS = 36
+SLOTS_SHOWN = 3
+MEANINGS = {
+    Mark.AGREES: "bits agree",
+    Mark.INSIDE: "inside the envelope",
+    Mark.BEYOND: "differs",
+    Mark.UNDETERMINED: "undetermined or not seen",
+    Mark.NOT_REACHED: "not reached",
+}
+
+
+def ladder(comparison: Comparison, /) -> Section:
+    """Returns one mark per rung in the order in which an engineer checks by hand, with what the marks mean."""
+    before = _rungs(comparison, [rung for rung in LADDER if rung in AROUND])
+    within = _rungs(comparison, [rung for rung in LADDER if rung not in AROUND])
+    used = [mark for mark in Mark if mark in comparison.ladder.values() or mark is Mark.UNDETERMINED]
+    legend = "   ".join(f"{mark.value} {MEANINGS[mark]}" for mark in used)
+    lines = (f"{before}   | step {comparison.ladder_step}", within, legend)
+    return Section(anchor="ladder", lines=lines, keep=3, spaced=True)
+
+
+def _rungs(comparison: Comparison, rungs: list[str]) -> str:
+    return "  ".join(f"{rung} {comparison.ladder.get(rung, Mark.UNDETERMINED).value}" for rung in rungs)
+
+
+def first_difference(comparison: Comparison, /) -> Section:
+    """Returns the line `first difference: FILE:LINE, step …`; with nothing to name there, why."""
+    first = comparison.first_difference
+    if first is None:
+        return Section(anchor="first", lines=_no_first_difference(comparison), spaced=True)
+    head = f"first difference: {shorten(source_place(first), width=40)}, step {first.step}, rank {first.rank}, "
+    module = shorten(module_or_root(first.module), width=CONTENT - width_of(head))
+    return Section(anchor="first", lines=(head + module, *_origin(first)), keep=3, spaced=True)
+
+
+def _no_first_difference(comparison: Comparison) -> tuple[str, ...]:
+    if comparison.outside:
+        one = comparison.outside[0]
+        line = f"first difference: {one.group} {one.name}, step {one.step} ({one.moment}), rank {one.rank}; no call"
+        return paragraph(line, most=2)
+    if comparison.settled is not None:
+        return ("first difference: undetermined, between the two calls under [settled]",)
+    return ("first difference: none among the paired calls",)
+
+
+def _origin(first: Difference) -> tuple[str, ...]:
+    line = f"{first.phase}, {short_function(first.function)} {GROUPS[first.group]}"
+    if first.cause:
+        line += f": {first.cause}"
+    before = first.undetermined_before
+    line += f"; {count(before, 'call')} before it undetermined" if before else "; every call before it is paired"
+    return paragraph(line, most=2)
+
+
+def where(comparison: Comparison, /) -> Section:
+    """Returns the source of both sides: FILE:LINE and what the recorded source says there."""
+    place = _shown_difference(comparison)
+    if place is None:
+        return Section(anchor="where", lines=())
+    columns = min(SITE_COLUMNS, max(width_of(place.baseline_site), width_of(place.candidate_site)))
+    lines = [
+        _source_line("baseline ", place.baseline_site, place.baseline_source, columns=columns),
+        _source_line("candidate", place.candidate_site, place.candidate_source, columns=columns),
+    ]
+    if place.region:
+        ours, theirs = place.region_calls
+        lines.append(f"a stretch of {count(ours, 'call')} of the baseline against {theirs:,} of the candidate")
+    lines += [f"see also   {shorten(line, width=CONTENT - 11)}" for line in place.next_to_see[:2]]
+    return Section(anchor="where", lines=tuple(lines), keep=2)
+
+
+def _shown_difference(comparison: Comparison) -> Difference | None:
+    return comparison.findings[0].place if comparison.findings else comparison.first_difference
+
+
+def _source_line(side: str, site: str, source: str, *, columns: int) -> str:
+    if not site:
+        return f"{side}  no source line recorded"
+    place = shorten(site, width=columns)
+    padded = place + " " * (columns - width_of(place))
+    return cut(f"{side}  {padded}  {source.strip() or '(source text not recorded)'}", width=CONTENT)
+
+
+def size(comparison: Comparison, /) -> Section:
+    """Returns how the slots of the first difference differ, with estimates where samples exist (CA-28)."""
+    place = _shown_difference(comparison)
+    if place is None:
+        return Section(anchor="size", lines=())
+    slots = place.slots
+    lines = [line for slot in slots[:SLOTS_SHOWN] for line in _slot_lines(slot)]
+    if not slots:
+        lines.append(f"{place.slot or 'outputs'}: {CLASSES[place.difference_class]}; size not recorded")
+    if len(slots) > SLOTS_SHOWN:
+        lines.append(f"and {count(len(slots) - SLOTS_SHOWN, 'more slot')}")
+    lines += _consequences(comparison)
+    return Section(anchor="size", lines=tuple(lines), keep=2)
+
+
+def _slot_lines(slot: SlotDifference) -> list[str]:
+    note = f" ({slot.note})" if slot.note else ""
+    lines = [
+        cut(f"{shorten(slot.slot, width=20)}: {CLASSES[slot.difference_class]}{note}", width=CONTENT),
+        cut(f"  {size_in_words(slot)}", width=CONTENT),
+    ]
+    if slot.byte_ranges:
+        spans = " ".join(f"[{start:,}, {end:,})" for start, end in slot.byte_ranges[:3])
+        lines.append(cut(f"  look at bytes {spans}", width=CONTENT))
+    elif slot.baseline or slot.candidate:
+        half = (CONTENT - 4) // 2 - 2
+        lines.append(f"  {shorten(slot.baseline, width=half)} -> {shorten(slot.candidate, width=half)}")
+    return lines
+
+
+def _consequences(comparison: Comparison) -> list[str]:
+    if not comparison.findings or not comparison.findings[0].consequences:
+        return []
+    return [f"{count(comparison.findings[0].consequences, 'later call')} differ as consequences (counted, not listed)"]
+
+
+def settled(comparison: Comparison, /) -> Section:
+    """Returns what is known around a difference that cannot be named, and what would settle it (CP-30)."""
+    known = comparison.settled
+    if known is None:
+        return Section(anchor="settled", lines=())
+    lines = [
+        f"last known equal       {_call(known.last_equal)}",
+        f"first known different  {_call(known.first_different)}",
+        f"between them           {_between(known)}",
+        *_shares(known),
+        *(f"would settle it        {shorten(line, width=CONTENT - 23)}" for line in known.would_settle[:3]),
+    ]
+    return Section(anchor="settled", lines=tuple(lines), keep=4, spaced=True)
+
+
+def _call(place: Difference | None) -> str:
+    if place is None:
+        return "none"
+    text = f"{source_place(place)}, step {place.step}, {place.phase}, rank {place.rank}, {module_or_root(place.module)}"
+    return shorten(text, width=CONTENT - 23)
+
+
+def _between(known: Settled) -> str:
+    return f"{count(known.between_baseline, 'call')} of the baseline, {known.between_candidate:,} of the candidate"
+
+
+def _shares(known: Settled) -> list[str]:
+    total = sum(known.why.values())
+    if not total:
+        return []
+    by_size = sorted(known.why.items(), key=lambda item: (-item[1], item[0]))
+    text = ", ".join(f"{reason} {number:,} of {total:,}" for reason, number in by_size)
+    return [f"why                    {shorten(text, width=CONTENT - 23)}"]

@@ -1,0 +1,109 @@
+"""The words a person reads for the closed vocabularies of a comparison, and how numbers and places are spelled."""
+
+from collections.abc import Iterable, Sequence
+
+from paritrace.compare.result import Difference, DifferenceClass, Group, SlotDifference, Unpaired
+
+NUM_SAMPLES = 64  # CA-28: no slot has more
+
+# Every member has its words (a test proves it); a table, since there are too many members for a match to read well.
+
+CLASSES: dict[DifferenceClass, str] = {
+    DifferenceClass.SHAPE: "another shape",
+    DifferenceClass.DTYPE: "another dtype",
+    DifferenceClass.NON_FINITE_APPEARED: "NaN or infinity on one side",
+    DifferenceClass.SAME_ELEMENTS_OTHER_ORDER: "same elements, other order",
+    DifferenceClass.SAME_VALUES_OTHER_BITS: "same values, other bits",
+    DifferenceClass.SIGNS_ONLY: "only signs differ",
+    DifferenceClass.CONSTANT_SCALE: "scaled by a constant",
+    DifferenceClass.NARROWER_DTYPE: "one side fits a narrower dtype",
+    DifferenceClass.DISCRETE_CHOICE: "another discrete choice",
+    DifferenceClass.SPARSE_OR_BELOW_SAMPLING: "sparse, or below what samples show",
+    DifferenceClass.VALUES: "values differ",
+    DifferenceClass.BITS_ONLY: "bits differ, nothing finer recorded",
+    DifferenceClass.SCALARS: "other scalar arguments",
+}
+
+
+GROUPS: dict[Group, str] = {
+    Group.ORIGINATES: "starts here: all captured inputs agree",
+    Group.PROPAGATES: "comes with an input from an earlier differing call",
+    Group.OUTSIDE: "comes from outside the calls",
+    Group.REWIRED: "reads another producer than its counterpart",
+    Group.AFTER_UNALIGNED: "follows calls without a counterpart",
+    Group.UNDETERMINED: "where it comes from is undetermined",
+    Group.CONTAINS: "contains a call that starts it",
+}
+
+
+REASONS: dict[Unpaired, str] = {
+    Unpaired.UNEQUAL_BETWEEN_ANCHORS: "the calls between two sure pairs are not the same on both sides",
+    Unpaired.NO_ANCHOR: "nothing on this stretch is unique on both sides",
+    Unpaired.ANCHOR_CROSSED: "its order contradicts other sure pairs",
+    Unpaired.SCOPE_UNPAIRED: "its module has no counterpart",
+    Unpaired.STREAM_MISSING: "the other side has no such step, micro-batch, phase or thread",
+    Unpaired.RANK_MISSING: "the other side has no such rank",
+    Unpaired.NOT_RECORDED: "the other side did not capture this level or step",
+    Unpaired.DROPPED: "the other side dropped records here",
+    Unpaired.FORWARD_UNPAIRED: "its forward call is not paired",
+    Unpaired.LINK_AMBIGUOUS: "its forward call could not be told",
+    Unpaired.NOT_OBSERVABLE_COMPILED: "inside compiled code, which was not observed",
+    Unpaired.NO_RECORDED_FLOW: "no recorded dataflow tells it from others like it",
+}
+
+
+def count(number: int, /, noun: str, *, plural: str = "") -> str:
+    """Returns "1 call", "2,048 calls"."""
+    return f"{number:,} {noun if number == 1 else plural or noun + 's'}"
+
+
+def figure(value: float, /) -> str:
+    """Returns a magnitude with two significant digits, in the notation engineers compare errors in."""
+    return f"{value:.1e}"
+
+
+def ranges(numbers: Iterable[int], /) -> str:
+    """Returns "0-2, 5" of sorted numbers."""
+    spans: list[list[int]] = []
+    for number in sorted(set(numbers)):
+        if spans and number == spans[-1][1] + 1:
+            spans[-1][1] = number
+        else:
+            spans.append([number, number])
+    return ", ".join(str(first) if first == last else f"{first}-{last}" for first, last in spans)
+
+
+def listed(names: Sequence[str], /, *, most: int) -> str:
+    """Returns the first `most` names and how many more there are."""
+    shown = ", ".join(names[:most])
+    return shown if len(names) <= most else f"{shown} and {len(names) - most:,} more"
+
+
+def source_place(difference: Difference, /) -> str:
+    """Returns FILE:LINE of a difference, or why there is none."""
+    if not difference.file:
+        return "no source line recorded"
+    return f"{difference.file}:{difference.line}" if difference.line > 0 else difference.file
+
+
+def module_or_root(module: str, /) -> str:
+    return module or "the root module"
+
+
+def short_function(name: str, /) -> str:
+    """Returns the class of a module call (`torch.nn.modules.linear.Linear` is `Linear`); an operator as it is."""
+    return name.rpartition(".")[2] if name.rpartition(".")[2][:1].isupper() else name
+
+
+def size_in_words(slot: SlotDifference, /) -> str:
+    """Returns the size estimate of a slot's difference, or that there is none (P1)."""
+    parts: list[str] = []
+    if slot.relative_error is not None:
+        parts.append(f"about {figure(slot.relative_error)} relative")
+    if slot.bias is not None:
+        parts.append(f"bias {slot.bias:+.1e}")
+    if slot.max_ulp is not None:
+        parts.append(f"up to {slot.max_ulp:,} ULP")
+    if slot.num_samples_differing is not None:
+        parts.append(f"{count(slot.num_samples_differing, 'sample')} of at most {NUM_SAMPLES} differ")
+    return ", ".join(parts) if parts else "size not estimable: no samples"
