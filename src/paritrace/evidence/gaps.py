@@ -44,3 +44,17 @@ class CountedGap(StrEnum):
     LINK_AMBIGUOUS = "link_ambiguous"
     CAPTURE_ERROR = "capture_error"
     DISK_FULL = "disk_full"
+
+
+class RunGap(StrEnum):
+    """Why a fact of a run, a session or an attachment has no value."""
+
+    NO_BOOT_ID = "no_boot_id"  # the host shows no boot id
+    NO_START_TICKS = "no_start_ticks"  # the host shows no start time of the process
+    NO_LAUNCHER = "no_launcher"  # no scheduler or launcher gave this
+    NOT_ENDED = "not_ended"  # still running, or killed before it could say
+    NOT_COLLECTED = "not_collected"
+    SHARED = "shared"  # the content belongs to every session that names its digest
+    UNREADABLE = "unreadable"  # the file could not be read when it was registered
+    REMOTE = "remote"  # a url: nothing was read
+    CLOCK_STEPPED_BACK = "clock_stepped_back"

@@ -1,0 +1,237 @@
+"""The one place where bytes become records and records become bytes (EV-1, EV-2)."""
+
+import re
+from enum import StrEnum
+from math import isfinite
+from typing import TypeVar
+
+import msgspec
+from msgspec import Struct
+
+from paritrace.errors import EvidenceError, InternalError
+from paritrace.evidence.calls import Detail, Mark, Moments, Row
+from paritrace.evidence.leniency import prune
+from paritrace.evidence.strictness import Breach, Violation, walk
+
+Record = Row | Mark
+Document = TypeVar("Document", bound=Struct)
+
+ROW_START, OBJECT_START = 0x5B, 0x7B  # the first byte of a row and of a definition or mark
+BOM = b"\xef\xbb\xbf"
+
+_encoder = msgspec.json.Encoder()
+_rows: msgspec.json.Decoder[Row] = msgspec.json.Decoder(Row)
+_marks: msgspec.json.Decoder[Mark] = msgspec.json.Decoder(Mark)
+_plain = msgspec.json.Decoder()
+_BYTE = re.compile(r" \(byte (\d+)\)\Z")
+_ROW_TAGS = frozenset(member.__struct_config__.tag for member in Row.__args__)
+_MARK_TAGS = frozenset(member.__struct_config__.tag for member in Mark.__args__)
+
+decode_row = _rows.decode  # fast paths of the journal reader: raise msgspec's errors, see `decode_line`
+decode_mark = _marks.decode
+
+
+class FaultKind(StrEnum):
+    """Why bytes are not a record."""
+
+    MALFORMED = "malformed"  # not JSON, or not the JSON that EV-2 allows
+    SEVERAL_VALUES = "several_values"  # more than one JSON value on one line
+    INVALID = "invalid"  # JSON, but not a record of this format
+
+
+class Fault(Struct, frozen=True):
+    """`offset` is counted from the start of the bytes looked at."""
+
+    kind: FaultKind
+    offset: int
+    detail: str
+
+
+class Unknown(Struct, frozen=True):
+    """A whole record of a kind that only a higher minor version knows."""
+
+    tag: str
+
+
+class Declared(Struct, frozen=True):
+    """What a document says of itself, whatever else it holds."""
+
+    format: str = ""
+    version: str = ""
+
+
+class Lenient(Struct, frozen=True):
+    record: Record | Unknown
+    unknown_fields: int
+
+
+def encode_row(row: Row) -> bytes:
+    """Return a row as one line.
+
+    Raises:
+        InternalError: a number is not finite (writers give `None` and say why) or does not fit 64 bits.
+    """
+    if isinstance(row, Detail) and row.moments is not None:
+        _require_finite(row.moments)
+    return _line(row)
+
+
+def encode_mark(mark: Mark) -> bytes:
+    """Return a definition or mark as one line; half surrogates (of undecodable paths) are spelled `\\udcXX`."""
+    return _line(mark)
+
+
+def encode_document(document: Struct) -> bytes:
+    """Return a document as indented JSON with sorted keys and a last newline (EV-23)."""
+    return msgspec.json.format(msgspec.json.encode(_speakable(document), order="sorted"), indent=2) + b"\n"
+
+
+def is_canonical(line: bytes, record: Record) -> bool:
+    """Say whether `line` is exactly what our writers write for `record`: then it cannot hide a duplicate key."""
+    try:
+        return _encoder.encode(record) == line
+    except UnicodeEncodeError:
+        return False
+
+
+def decode_line(line: bytes) -> Record | Fault:
+    """Return the record of one line without its newline, checked strictly, or what is wrong with it.
+
+    Never raises: a journal with a bad line reads on (EV-8).
+    """
+    breach = _breach(line)
+    if breach is not None:
+        return breach
+    try:
+        return _rows.decode(line) if line.lstrip()[:1] == b"[" else _marks.decode(line)
+    except msgspec.ValidationError as error:
+        return Fault(FaultKind.INVALID, 0, str(error))
+    except (msgspec.DecodeError, RecursionError) as error:
+        return _syntax(line, str(error))
+
+
+def decode_lenient(line: bytes) -> Lenient | Fault:
+    """Like `decode_line` for a journal of a higher minor version: unknown fields are left out and counted."""
+    strict = decode_line(line)
+    if not isinstance(strict, Fault):
+        return Lenient(strict, 0)
+    if strict.kind is not FaultKind.INVALID:
+        return strict
+    plain = _plain.decode(line)
+    is_row = isinstance(plain, list)
+    tag = (plain[0] if plain else None) if is_row else plain.get("type") if isinstance(plain, dict) else None
+    if isinstance(tag, str) and tag not in (_ROW_TAGS if is_row else _MARK_TAGS):
+        return Lenient(Unknown(tag), 0)
+    pruned = prune(plain, Row if is_row else Mark)  # type: ignore[arg-type]  # a union is a type form, not a type
+    try:
+        return Lenient(msgspec.convert(pruned.value, Row if is_row else Mark), pruned.unknown_fields)
+    except msgspec.ValidationError as error:
+        return Fault(FaultKind.INVALID, 0, str(error))
+
+
+def decode_document(data: bytes, kind: type[Document], *, name: str) -> Document:
+    """Return the document of a small file, checked strictly; unknown fields are refused.
+
+    Raises:
+        EvidenceError: Refused, code `invalid_document`, with line and byte offset.
+    """
+    data = data.removeprefix(BOM)
+    breach = _breach(data)
+    if breach is None:
+        try:
+            return msgspec.json.decode(data, type=kind)
+        except msgspec.ValidationError as error:
+            breach = Fault(FaultKind.INVALID, 0, str(error))
+        except (msgspec.DecodeError, RecursionError) as error:
+            breach = _syntax(data, str(error))
+    line = data.count(b"\n", 0, breach.offset) + 1
+    raise EvidenceError(
+        f"{name}: line {line}, byte {breach.offset}: {breach.detail}",
+        code="invalid_document",
+        fix="the file is damaged or not one of ours: restore it from a copy; nothing was changed",
+    )
+
+
+def declared(data: bytes) -> Declared | None:
+    """Return format and version that a JSON object names, or None where it is none or names none."""
+    try:
+        found = msgspec.json.decode(data, type=Declared)
+    except (msgspec.DecodeError, RecursionError):
+        return None
+    return found if found.format else None
+
+
+def decode_document_lenient(data: bytes, kind: type[Document], *, name: str) -> tuple[Document, int]:
+    """Return the document of a higher minor version and how many of its fields were left out."""
+    _ = decode_document(data, Declared, name=name)
+    pruned = prune(_plain.decode(data.removeprefix(BOM)), kind)
+    try:
+        return msgspec.convert(pruned.value, kind), pruned.unknown_fields
+    except msgspec.ValidationError as error:
+        raise EvidenceError(
+            f"{name}: {error}", code="invalid_document", fix="read it with the paritrace that wrote it"
+        ) from error
+
+
+def _breach(data: bytes) -> Fault | None:
+    found = walk(data)
+    violation = found.violation
+    if violation is None:
+        return None
+    if violation.breach is Breach.SEVERAL_VALUES and _all_parse(data, found.values):
+        detail = f"line holds {len(found.values)} JSON values ({violation.detail})"
+        return Fault(FaultKind.SEVERAL_VALUES, violation.offset, detail)
+    if violation.breach is Breach.SEVERAL_VALUES:
+        return None
+    return _fault(violation)
+
+
+def _all_parse(data: bytes, starts: tuple[int, ...]) -> bool:
+    try:
+        for begin, end in zip(starts, (*starts[1:], len(data)), strict=True):
+            _plain.decode(data[begin:end])
+    except (msgspec.DecodeError, RecursionError):
+        return False
+    return True
+
+
+def _fault(violation: Violation) -> Fault:
+    return Fault(FaultKind.MALFORMED, violation.offset, f"{violation.breach.value}: {violation.detail}")
+
+
+def _syntax(data: bytes, said: str) -> Fault:
+    found = _BYTE.search(said)
+    offset = int(found.group(1)) if found is not None else len(data)
+    return Fault(FaultKind.MALFORMED, offset, f"invalid JSON: {said}")
+
+
+def _line(record: Record) -> bytes:
+    try:
+        return _encoder.encode(record) + b"\n"
+    except UnicodeEncodeError:
+        return _encoder.encode(_speakable(record)) + b"\n"
+
+
+def _speakable(record: Struct) -> object:
+    """Return `record` as plain values whose strings can be written as UTF-8."""
+    return _without_halves(msgspec.to_builtins(record))
+
+
+def _without_halves(value: object) -> object:
+    match value:
+        case str():
+            return value.encode("utf-8", "backslashreplace").decode("utf-8")
+        case dict():
+            return {_without_halves(key): _without_halves(item) for key, item in value.items()}
+        case list() | tuple():
+            return [_without_halves(item) for item in value]
+        case _:
+            return value
+
+
+def _require_finite(moments: Moments) -> None:
+    for value in (moments.min, moments.max, moments.sum, moments.sum_squares, moments.abs_max):
+        if value is not None and not isfinite(value):
+            raise InternalError(
+                f"a moment is {value}, which JSON cannot hold", code="not_finite", fix="report this with the tensor"
+            )

@@ -1,0 +1,305 @@
+"""Reading a journal of calls: intact records, every loss, and an account of every byte (EV-8, EV-9)."""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from enum import StrEnum
+
+import msgspec
+from msgspec import Struct
+
+from paritrace.errors import EvidenceError
+from paritrace.evidence import codec
+from paritrace.evidence.calls import FORMAT, VERSION, Call, Detail, EndMark, JournalHeader, State
+from paritrace.evidence.codec import BOM, OBJECT_START, ROW_START, Fault, FaultKind, Record, Unknown
+from paritrace.evidence.versions import Reading, reading_of
+
+MAX_LINE_BYTES = 64 << 20  # beyond any record (a state of a million tensors is 20 MB): bounds memory on foreign files
+MAX_TRIES = 64  # places looked at for a whole record inside a torn line
+_DIGITS = bytes(0x30 if 0x30 <= byte <= 0x39 else 0x20 for byte in range(256))
+_LONG_INTEGER = b"0" * 20  # 2**64 has 20 digits: shorter integers fit
+_UNUSUAL = (b"\r", b"\0")
+
+
+class LossReason(StrEnum):
+    TORN = "torn"  # the line was cut off: it does not end, or something else was glued to its stump
+    MALFORMED = "malformed"
+    SEVERAL_VALUES = "several_values"
+    INVALID = "invalid"
+    FOREIGN = "foreign"  # NULs left by a copy-truncate rotation, or a header in the middle
+    TOO_LONG = "too_long"
+
+
+class Loss(Struct, frozen=True):
+    """Bytes of a journal that hold no record: `offset` and `length` in bytes, `line` from 1."""
+
+    offset: int
+    length: int
+    line: int
+    reason: LossReason
+    detail: str
+
+
+class Account(Struct, frozen=True):
+    """Where every byte of a journal went: `record_bytes + torn_bytes + foreign_bytes == size` (EV-8)."""
+
+    size: int
+    records: int
+    record_bytes: int
+    torn_bytes: int
+    foreign_bytes: int
+    losses: int
+    calls: int
+    details: int
+    states: int
+    unknown_fields: int  # of a higher minor version
+    unknown_records: int
+    had_bom: bool
+    crlf_lines: int
+    blank_lines: int
+    header: JournalHeader | None
+    end: EndMark | None
+    records_after_end: int
+
+
+class _Slow(Exception):  # noqa: N818  # not an error: this block takes the careful path
+    """The fast path met something it does not judge."""
+
+
+class JournalReader:
+    """Iterates over the records and losses of one journal, in order, in bounded memory.
+
+    Args:
+        chunks: the bytes of the journal, in pieces of any size.
+        name: what errors call it.
+
+    Raises, while iterating:
+        EvidenceError: Refused, code `foreign_journal` (another format) or `newer_version` (another major version).
+    """
+
+    def __init__(self, chunks: Iterable[bytes], *, name: str) -> None:
+        self._chunks = chunks
+        self._name = name
+        self._offset = 0
+        self._line = 0
+        self._lenient = False
+        self._bytes: Counter[str] = Counter()
+        self._counts: Counter[type] = Counter()
+        self._notes: Counter[str] = Counter()
+        self._header: JournalHeader | None = None
+        self._end: EndMark | None = None
+
+    def __iter__(self) -> Iterator[Record | Loss]:
+        for batch in self.batches():
+            yield from batch
+
+    def batches(self) -> Iterator[Sequence[Record | Loss]]:
+        """Yield the same in batches of one chunk each: less to do per record for those who load columns."""
+        pieces: list[bytes] = []
+        waiting = 0
+        for chunk in self._chunks:
+            cut = chunk.rfind(b"\n") + 1
+            if not cut:
+                pieces.append(chunk)
+                waiting += len(chunk)
+                if waiting > MAX_LINE_BYTES:
+                    yield from self._skip_long(pieces)
+                    pieces, waiting = [], 0
+                continue
+            yield self._block(b"".join((*pieces, chunk[:cut])))
+            pieces = [chunk[cut:]] if cut < len(chunk) else []
+            waiting = len(chunk) - cut
+        if waiting:
+            yield [self._torn_tail(b"".join(pieces))]
+
+    @property
+    def account(self) -> Account:
+        """The account of what was read so far; final once the iteration has ended."""
+        return Account(
+            size=self._offset,
+            records=self._counts.total(),
+            record_bytes=self._bytes["record"],
+            torn_bytes=self._bytes["torn"],
+            foreign_bytes=self._bytes["foreign"],
+            losses=self._notes["losses"],
+            calls=self._counts[Call],
+            details=self._counts[Detail],
+            states=self._counts[State],
+            unknown_fields=self._notes["unknown_fields"],
+            unknown_records=self._counts[Unknown],
+            had_bom=bool(self._notes["bom"]),
+            crlf_lines=self._notes["crlf"],
+            blank_lines=self._notes["blank"],
+            header=self._header,
+            end=self._end,
+            records_after_end=self._notes["after_end"],
+        )
+
+    # --- blocks of whole lines ---------------------------------------------------------------------------------
+
+    def _block(self, block: bytes) -> Sequence[Record | Loss]:
+        found: list[Record | Loss] = []
+        if not self._line:  # the first line decides how the others are read
+            cut = block.find(b"\n") + 1
+            self._careful(block[: cut - 1], found)
+            block = block[cut:]
+            if not block:
+                return found
+        if not self._lenient and not any(byte in block for byte in _UNUSUAL):
+            try:
+                return [*found, *self._fast(block)]
+            except (_Slow, msgspec.DecodeError, RecursionError, IndexError):
+                pass
+        for line in block[:-1].split(b"\n"):
+            self._careful(line, found)
+        return found
+
+    def _fast(self, block: bytes) -> Sequence[Record]:
+        if _LONG_INTEGER in block.translate(_DIGITS):
+            raise _Slow
+        row = codec.decode_row
+        lines = block[:-1].split(b"\n")
+        records = [
+            row(line) if line[0] == ROW_START and OBJECT_START not in line else self._checked(line) for line in lines
+        ]
+        counts = Counter(map(type, records))
+        if counts[JournalHeader] or counts[EndMark] or self._end is not None:
+            raise _Slow
+        self._counts.update(counts)
+        self._bytes["record"] += len(block)
+        self._offset += len(block)
+        self._line += len(lines)
+        return records
+
+    def _checked(self, line: bytes) -> Record:
+        record = codec.decode_row(line) if line[0] == ROW_START else codec.decode_mark(line)
+        if not codec.is_canonical(line, record):
+            raise _Slow
+        return record
+
+    # --- one line at a time ------------------------------------------------------------------------------------
+
+    def _careful(self, line: bytes, found: list[Record | Loss]) -> None:
+        """Take one line without its newline."""
+        self._line += 1
+        start, total = self._offset, len(line) + 1
+        self._offset += total
+        body = self._without_foreign(line, start, found)
+        if not body.strip(b"\r \t"):
+            self._bytes["foreign"] += len(body) + 1
+            self._notes["blank"] += 1
+            return
+        record = self._decoded(body)
+        if isinstance(record, Fault):
+            found.append(self._loss(record, body, start + total - 1 - len(body)))
+            return
+        self._bytes["record"] += len(body) + 1
+        self._counts[type(record)] += 1
+        self._notes["crlf"] += body.endswith(b"\r")
+        self._notes["after_end"] += self._end is not None
+        if isinstance(record, EndMark):
+            self._end = record
+        if not isinstance(record, Unknown):
+            found.append(record)
+
+    def _without_foreign(self, line: bytes, start: int, found: list[Record | Loss]) -> bytes:
+        """Set aside a byte order mark at the start of the file and a leading run of NULs."""
+        if start == 0 and line.startswith(BOM):
+            line = line[len(BOM) :]
+            self._bytes["foreign"] += len(BOM)
+            self._notes["bom"] = 1
+        body = line.lstrip(b"\0")
+        nuls = len(line) - len(body)
+        if nuls:
+            self._bytes["foreign"] += nuls
+            self._notes["losses"] += 1
+            found.append(Loss(start, nuls, self._line, LossReason.FOREIGN, f"{nuls} NUL bytes"))
+        return body
+
+    def _decoded(self, body: bytes) -> Record | Unknown | Fault:
+        if self._line == 1:
+            self._look_at_format(body)
+        record: Record | Unknown | Fault
+        if self._lenient:
+            lenient = codec.decode_lenient(body)
+            if isinstance(lenient, Fault):
+                return lenient
+            self._notes["unknown_fields"] += lenient.unknown_fields
+            record = lenient.record
+        else:
+            record = codec.decode_line(body)
+        if isinstance(record, JournalHeader):
+            if self._header is not None or self._line != 1:
+                return Fault(FaultKind.INVALID, 0, "a journal header that is not on the first line")
+            self._header = record
+        return record
+
+    def _look_at_format(self, body: bytes) -> None:
+        said = codec.declared(body)
+        if said is None:
+            return
+        match reading_of(said.version, ours=VERSION) if said.format == FORMAT else Reading.FOREIGN:
+            case Reading.SAME:
+                return
+            case Reading.NEWER_MINOR:
+                self._lenient = True
+            case Reading.FOREIGN:
+                raise EvidenceError(
+                    f"{self._name} is not a journal of calls: it says format {said.format[:80]!r}",
+                    code="foreign_journal",
+                    fix="name a journal written by paritrace",
+                )
+            case Reading.OTHER_MAJOR:
+                raise EvidenceError(
+                    f"{self._name} has version {said.version[:40]!r}; this paritrace reads {VERSION} and its minors",
+                    code="newer_version",
+                    fix="read it with the paritrace that wrote it, or a later one",
+                )
+
+    # --- losses ------------------------------------------------------------------------------------------------
+
+    def _loss(self, fault: Fault, body: bytes, start: int) -> Loss:
+        self._notes["losses"] += 1
+        length = len(body) + 1
+        match fault.kind:
+            case FaultKind.SEVERAL_VALUES:
+                reason, account = LossReason.SEVERAL_VALUES, "foreign"
+            case FaultKind.INVALID:
+                reason, account = LossReason.INVALID, "foreign"
+            case FaultKind.MALFORMED:
+                reason, account = LossReason.MALFORMED, "torn"
+        self._bytes[account] += length
+        detail = f"byte {start + fault.offset}: {fault.detail}"
+        glued = _whole_record_inside(body) if fault.kind is FaultKind.MALFORMED else None
+        if glued is not None:
+            reason = LossReason.TORN
+            detail += f"; a whole record begins at byte {start + glued}, not used: its line was cut off before it"
+        return Loss(start, length, self._line, reason, detail)
+
+    def _torn_tail(self, tail: bytes) -> Loss:
+        self._line += 1
+        start = self._offset
+        self._offset += len(tail)
+        self._notes["losses"] += 1
+        self._bytes["torn"] += len(tail)
+        return Loss(start, len(tail), self._line, LossReason.TORN, "the last line does not end")
+
+    def _skip_long(self, pieces: list[bytes]) -> Iterator[Sequence[Record | Loss]]:
+        length = sum(map(len, pieces))
+        start = self._offset
+        self._offset += length
+        self._notes["losses"] += 1
+        self._bytes["foreign"] += length
+        yield [Loss(start, length, self._line + 1, LossReason.TOO_LONG, f"no line ends within {MAX_LINE_BYTES} bytes")]
+
+
+def _whole_record_inside(body: bytes) -> int | None:
+    """Return where a whole record begins that was glued to the stump of a torn line (C-01)."""
+    at = 0
+    for _ in range(MAX_TRIES):
+        starts = [place for place in (body.find(b'{"', at + 1), body.find(b'["', at + 1)) if place > 0]
+        if not starts:
+            return None
+        at = min(starts)
+        if not isinstance(codec.decode_line(body[at:]), Fault):
+            return at
+    return None

@@ -1,0 +1,79 @@
+"""The system calls behind every file operation, one method each, so that tests can make the Nth one fail."""
+
+import fcntl
+import os
+import shutil
+from pathlib import Path
+
+
+class Primitives:
+    """One system call per method; decides nothing. `paritrace.testing.faults` overrides `before`."""
+
+    def before(self, operation: str, path: str) -> None:
+        """Called before each operation that changes something; a faulty subclass raises here."""
+
+    def open(self, path: Path, flags: int, mode: int = 0o666) -> int:
+        self.before("open" if flags & (os.O_CREAT | os.O_WRONLY | os.O_RDWR) else "open_read", str(path))
+        return os.open(path, flags | os.O_CLOEXEC, mode)
+
+    def write(self, fd: int, data: memoryview) -> int:
+        self.before("write", str(fd))
+        return os.write(fd, data)
+
+    def read(self, fd: int, num_bytes: int) -> bytes:
+        self.before("read", str(fd))
+        return os.read(fd, num_bytes)
+
+    def seek(self, fd: int, offset: int) -> None:
+        os.lseek(fd, offset, os.SEEK_SET)
+
+    def fsync(self, fd: int) -> None:
+        self.before("fsync", str(fd))
+        os.fsync(fd)
+
+    def close(self, fd: int) -> None:
+        """Close `fd`. The descriptor is gone even when this raises, so nobody closes twice."""
+        try:
+            self.before("close", str(fd))
+        finally:
+            os.close(fd)
+
+    def chmod(self, fd: int, mode: int) -> None:
+        self.before("chmod", str(fd))
+        os.fchmod(fd, mode)
+
+    def rename(self, source: Path, target: Path) -> None:
+        self.before("rename", str(target))
+        os.rename(source, target)
+
+    def unlink(self, path: Path) -> None:
+        self.before("unlink", str(path))
+        os.unlink(path)
+
+    def mkdir(self, path: Path) -> None:
+        self.before("mkdir", str(path))
+        os.mkdir(path)
+
+    def rmdir(self, path: Path) -> None:
+        self.before("rmdir", str(path))
+        os.rmdir(path)
+
+    def stat(self, path: Path) -> os.stat_result:
+        return os.stat(path)
+
+    def lstat(self, path: Path) -> os.stat_result:
+        return os.lstat(path)
+
+    def fstat(self, fd: int) -> os.stat_result:
+        return os.fstat(fd)
+
+    def names(self, path: Path) -> list[str]:
+        return os.listdir(path)
+
+    def lock(self, fd: int) -> None:
+        """Take the exclusive kernel lock of `fd` or raise `BlockingIOError` at once."""
+        self.before("lock", str(fd))
+        fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+
+    def free_bytes(self, path: Path) -> int:
+        return shutil.disk_usage(path).free
