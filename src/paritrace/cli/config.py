@@ -11,9 +11,9 @@ from msgspec import Struct
 
 from paritrace.cli.entry import COMMANDS, load_command
 from paritrace.cli.invocation import Invocation
-from paritrace.cli.options import json_option
+from paritrace.cli.options import json_option, options_by_key
 from paritrace.cli.output import write_json, write_text
-from paritrace.cli.settings_file import SettingsFile, defaults_of, options_by_key, read_nearest, table_of
+from paritrace.cli.settings_file import SettingsFile, defaults_of, read_nearest, table_of
 
 SOURCES = {ParameterSource.ENVIRONMENT: "environment", ParameterSource.DEFAULT_MAP: "file"}
 
@@ -49,10 +49,10 @@ def show(ctx: click.Context, as_json: bool) -> None:
 
 
 def _settings(root: click.Context, settings: SettingsFile) -> Iterator[Setting]:
-    for name, entry in COMMANDS.items():
-        command = load_command(entry)
+    for name in COMMANDS:
+        command = load_command(name)
         defaults = defaults_of(command, table_of(settings, name), path=settings.path)
-        parent = click.Context(root.command, info_name=root.info_name, auto_envvar_prefix=root.auto_envvar_prefix)
+        parent = click.Context(root.command, info_name=root.info_name)
         parent.default_map = {name: defaults}
         yield from _settings_of(command, name, parent=parent)
 
@@ -74,7 +74,7 @@ def _settings_of(command: click.Command, name: str, *, parent: click.Context) ->
             key=key,
             value=msgspec.to_builtins(context.params[str(option.name)], enc_hook=str),
             source=SOURCES.get(context.get_parameter_source(str(option.name)) or ParameterSource.DEFAULT, "default"),
-            environment=_variable(option, context),
+            environment=_variable(option),
         )
 
 
@@ -85,7 +85,5 @@ def _never_required(option: click.Option) -> click.Option:
     return relaxed
 
 
-def _variable(option: click.Option, context: click.Context) -> str:
-    if isinstance(option.envvar, str):
-        return option.envvar
-    return f"{context.auto_envvar_prefix}_{option.name}".upper()
+def _variable(option: click.Option) -> str:
+    return option.envvar if isinstance(option.envvar, str) else " or ".join(option.envvar or ())

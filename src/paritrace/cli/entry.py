@@ -13,6 +13,7 @@ from click.shell_completion import CompletionItem
 
 from paritrace import __version__
 from paritrace.cli.invocation import Invocation
+from paritrace.cli.options import options_by_key
 from paritrace.cli.output import ExitStatus, note, write_error
 from paritrace.errors import HostError, InternalError, Outcome, ParitraceError, RequestError
 
@@ -49,8 +50,7 @@ class LazyGroup(click.Group):
         return list(COMMANDS)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        entry = COMMANDS.get(cmd_name)
-        return None if entry is None else load_command(entry)
+        return load_command(cmd_name) if cmd_name in COMMANDS else None
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Commands"):
@@ -61,20 +61,26 @@ class LazyGroup(click.Group):
         return names + click.Command.shell_complete(self, ctx, incomplete)
 
 
-def load_command(entry: Entry) -> click.Command:
-    """Import one subcommand and give it the option that every command has."""
+def load_command(name: str) -> click.Command:
+    """Import one subcommand of the table, named as the table names it, with what every command has."""
+    entry = COMMANDS[name]
     module, _, attribute = entry.target.partition(":")
     command: click.Command = vars(import_module(module))[attribute]
-    command.short_help = entry.summary
-    _add_debug(command)
+    command.name, command.short_help = name, entry.summary
+    _complete(command, prefix=f"{PROGRAM}_{name}")
     return command
 
 
-def _add_debug(command: click.Command) -> None:
+def _complete(command: click.Command, *, prefix: str) -> None:
+    """Give every command `--debug`, and every option its variable `PARITRACE_COMMAND_OPTION` unless it names one."""
     if isinstance(command, click.Group):
-        for child in command.commands.values():
-            _add_debug(child)
-    elif all(parameter.name != "debug" for parameter in command.params):
+        for name, child in command.commands.items():
+            _complete(child, prefix=f"{prefix}_{name}")
+        return
+    for key, option in options_by_key(command).items():
+        if option.envvar is None:
+            option.envvar = f"{prefix}_{key}".replace("-", "_").upper()
+    if all(parameter.name != "debug" for parameter in command.params):
         command.params.append(_debug_option())
 
 
@@ -92,7 +98,7 @@ def _debug_option() -> click.Option:
 @click.group(
     cls=LazyGroup,
     params=[_debug_option()],
-    context_settings={"auto_envvar_prefix": "PARITRACE", "help_option_names": ["-h", "--help"]},
+    context_settings={"help_option_names": ["-h", "--help"]},
 )
 @click.version_option(__version__, "-V", "--version", prog_name=PROGRAM)
 @click.pass_context
@@ -110,7 +116,7 @@ def _defaults_from_file(name: str) -> dict[str, object]:
     check_command_names(settings, known=COMMANDS)
     if name not in settings.tables:
         return {}
-    return defaults_of(load_command(COMMANDS[name]), table_of(settings, name), path=settings.path)
+    return defaults_of(load_command(name), table_of(settings, name), path=settings.path)
 
 
 def main(arguments: Sequence[str] | None = None) -> NoReturn:

@@ -1,4 +1,4 @@
-"""Options that several commands share."""
+"""What the options of all commands have in common: their names in files and variables, and `--json`."""
 
 from collections.abc import Callable
 from typing import Any, TypeVar
@@ -8,6 +8,18 @@ import click
 from paritrace.cli.invocation import Invocation
 
 Decorated = TypeVar("Decorated", bound=Callable[..., Any])
+
+OF_ONE_CALL = frozenset({"help", "debug"})  # never set by a file or a variable of a command
+
+
+def options_by_key(command: click.Command) -> dict[str, click.Option]:
+    """The options of a command that a file or the environment may set, by their key: the long name without dashes."""
+    named = {_key(option): option for option in command.params if isinstance(option, click.Option)}
+    return {key: option for key, option in named.items() if key not in OF_ONE_CALL}
+
+
+def _key(option: click.Option) -> str:
+    return max(option.opts, key=len).lstrip("-")
 
 
 def json_option(decorated: Decorated) -> Decorated:

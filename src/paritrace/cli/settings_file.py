@@ -12,11 +12,11 @@ from typing import NamedTuple
 
 import click
 
+from paritrace.cli.options import options_by_key
 from paritrace.errors import RequestError
 
 OWN_FILE = "paritrace.toml"
 SHARED_FILE = "pyproject.toml"
-FLAG_WORDS = frozenset({"help", "debug"})  # belong to one call, never to a file
 
 Value = str | int | float | bool | date | time | list["Value"] | dict[str, "Value"]
 Table = Mapping[str, Value]
@@ -95,16 +95,6 @@ def _defaults_of_group(group: click.Group, table: Table, *, path: Path | None) -
             raise _refused(path, f"`{group.name}` has no command {name!r}", fix=_one_of("a table", group.commands))
         defaults[name] = defaults_of(group.commands[name], value, path=path)
     return defaults
-
-
-def options_by_key(command: click.Command) -> dict[str, click.Option]:
-    """The options of a command that a file or the environment may set, by their key in the file."""
-    named = {_key(option): option for option in command.params if isinstance(option, click.Option)}
-    return {key: option for key, option in named.items() if key not in FLAG_WORDS}
-
-
-def _key(option: click.Option) -> str:
-    return max(option.opts, key=len).lstrip("-")
 
 
 def _check_kind(key: str, value: Value, *, option: click.Option, path: Path | None) -> None:

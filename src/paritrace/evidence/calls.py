@@ -179,7 +179,8 @@ class StateNames(Definition, frozen=True, tag="state_names"):
     """The names of one group of a state inventory, in order (CA-29)."""
 
     id: int
-    group: str  # parameter | buffer | gradient | optimizer_state | optimizer_config | rng | batch | scheduler | scaler | loss
+    # parameter | buffer | gradient | optimizer_state | optimizer_config | rng | batch | scheduler | scaler | loss
+    group: str
     names: tuple[str, ...]
     kinds: tuple[int, ...]  # Kind ids, -1 where there is none
 

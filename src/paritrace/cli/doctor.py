@@ -1,0 +1,36 @@
+"""`paritrace doctor`: what this installation, this machine and one directory can do (SU-6)."""
+
+from itertools import chain
+from pathlib import Path
+
+import click
+
+from paritrace.cli.options import json_option
+from paritrace.cli.output import write_json, write_text
+from paritrace.cli.probes.directory import probe_directory
+from paritrace.cli.probes.installation import probe_installation
+from paritrace.cli.probes.machine import probe_machine
+from paritrace.cli.probes.probe import Availability, Probe
+
+FORMAT = "paritrace-doctor"
+VERSION = "1.0"
+
+
+@click.command()
+@click.argument("directory", type=click.Path(path_type=Path), default=".")
+@json_option
+def doctor(directory: Path, as_json: bool) -> None:
+    """Say what this installation, this machine and DIRECTORY (where runs would be written) can do."""
+    probes = list(chain(probe_installation(), probe_machine(), probe_directory(directory)))
+    if as_json:
+        write_json({"format": FORMAT, "version": VERSION, "probes": probes})
+        return
+    for probe in probes:
+        write_text(_line(probe))
+
+
+def _line(probe: Probe) -> str:
+    if probe.status is Availability.AVAILABLE:
+        return f"{probe.id:16} {probe.value}"
+    mend = f"; {probe.fix}" if probe.fix else ""
+    return f"{probe.id:16} {probe.status.value}: {probe.reason}{mend}"

@@ -1,0 +1,1 @@
+"""What `paritrace doctor` looks at: the installation, the machine and one directory."""
