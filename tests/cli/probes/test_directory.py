@@ -40,7 +40,7 @@ def test_a_folder_that_can_be_made_twice(monkeypatch: pytest.MonkeyPatch, tmp_pa
 
 
 def test_a_rename_that_does_not_replace(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr(Path, "replace", lambda self, target: target)
+    monkeypatch.setattr(Path, "replace", lambda _self, target: target)
     with pytest.raises(Exception, match="did not replace it"):
         try_replace(tmp_path)
 

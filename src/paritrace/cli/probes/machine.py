@@ -55,11 +55,11 @@ def probe_accelerator(root: Path) -> Probe:
 def probe_ptrace(root: Path) -> Probe:
     """Whom this process may trace: what tools beside paritrace (a debugger, a system-call tracer) need."""
     try:
-        capabilities = _status_field((root / OWN_STATUS).read_text(), "CapEff")
+        capabilities = int(_status_field((root / OWN_STATUS).read_text(), "CapEff"), 16)
     except (OSError, ValueError) as error:
         return unavailable("ptrace", f"cannot read own capabilities: {error}")
     scope = (root / PTRACE_SCOPE).read_text().strip() if (root / PTRACE_SCOPE).is_file() else "0"
-    privileged = bool(int(capabilities, 16) >> CAP_SYS_PTRACE & 1)
+    privileged = bool(capabilities >> CAP_SYS_PTRACE & 1)
     if scope == "3" or (scope == "2" and not privileged):
         return unavailable("ptrace", f"kernel.yama.ptrace_scope is {scope}: {PTRACE_WORDS[scope]}")
     return available("ptrace", "any process" if privileged else PTRACE_WORDS.get(scope, f"scope {scope}"))
