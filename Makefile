@@ -43,7 +43,7 @@ docs: .venv/.ready
 	$(BIN)/python docs/generate.py
 
 golden: .venv/.ready
-	$(PYTEST) -n $(WORKERS) -m "slow or not slow" --update-golden
+	PARITRACE_UPDATE_GOLDEN=1 $(PYTEST) -n $(WORKERS) -m "slow or not slow"
 	$(BIN)/python docs/generate.py
 
 clean:

@@ -1,5 +1,6 @@
 """Fixtures that every test may use."""
 
+import os
 from collections.abc import Callable
 from pathlib import Path
 
@@ -10,17 +11,13 @@ GOLD = Path(__file__).parent / "gold"
 Golden = Callable[[str, str], None]
 
 
-def pytest_addoption(parser: pytest.Parser) -> None:
-    parser.addoption("--update-golden", action="store_true", help="rewrite the golden files under tests/gold")
-
-
 @pytest.fixture
-def golden(request: pytest.FixtureRequest) -> Golden:
+def golden() -> Golden:
     """`golden(name, text)`: the text equals tests/gold/NAME to the byte; `make golden` rewrites the file."""
 
     def compare(name: str, text: str) -> None:
         path = GOLD / name
-        if request.config.getoption("--update-golden"):
+        if os.environ.get("PARITRACE_UPDATE_GOLDEN") == "1":
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(text, encoding="utf-8")
         assert path.is_file(), f"no golden file {path}: make golden writes it"

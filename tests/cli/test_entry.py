@@ -43,7 +43,7 @@ def planted(monkeypatch: pytest.MonkeyPatch) -> dict[str, object]:
         (click.UsageError("two\n lines"), 2, "refused: two lines [usage]"),
         (click.FileError("A", "gone"), 2, "refused: Could not open file 'A': gone [usage]"),
         (ZeroDivisionError("by zero"), 2, "failed: a fault of paritrace itself: ZeroDivisionError: by zero [internal]"),
-        (OSError(28, "No space left on device"), 2, "failed: [Errno 28] No space left on device [host_io]"),
+        (OSError(28, "-", "A"), 2, "failed: use A: No space left on device [disk_full]"),
         (KeyboardInterrupt(), 130, "interrupted"),
         (click.Abort(), 130, "interrupted"),
     ],

@@ -15,7 +15,7 @@ from paritrace import __version__
 from paritrace.cli.invocation import Invocation
 from paritrace.cli.options import options_by_key
 from paritrace.cli.output import ExitStatus, note, write_error
-from paritrace.errors import HostError, InternalError, Outcome, ParitraceError, RequestError
+from paritrace.errors import InternalError, Outcome, ParitraceError, RequestError
 
 PROGRAM = "paritrace"
 
@@ -171,12 +171,9 @@ def as_paritrace_error(error: Exception) -> ParitraceError:
         case click.ClickException():
             return RequestError(_one_line(error.format_message()), code="usage", fix=_usage_fix(error))
         case OSError():
-            return HostError(
-                _one_line(str(error)),
-                code="host_io",
-                fix="check the path, its permissions and the free space; `paritrace doctor PATH` tests a directory",
-                outcome=Outcome.FAILED,
-            )
+            from paritrace.files.faults import host_error
+
+            return host_error(error, str(error.filename or "a file"), "use", outcome=Outcome.FAILED)
         case _:
             return InternalError(
                 f"a fault of paritrace itself: {type(error).__name__}: {_one_line(str(error))}",

@@ -72,6 +72,6 @@ def _torch_bytes(tensor: Any) -> tuple[Bytes, int]:
 def _refused(message: str) -> RequestError:
     return RequestError(
         message,
-        code="fingerprint-array",
+        code="fingerprint_array",
         fix="pass a dense array of numbers on the CPU",
     )

@@ -74,7 +74,7 @@ def require_regions(regions: int) -> int:
     if isinstance(regions, bool) or not isinstance(regions, int) or not 1 <= regions <= MAX_REGIONS:
         raise RequestError(
             f"regions must be a whole number from 1 to {MAX_REGIONS}, not {regions!r}",
-            code="fingerprint-regions",
+            code="fingerprint_regions",
             fix=f"give a number of regions from 1 to {MAX_REGIONS}",
         )
     return regions
@@ -187,6 +187,6 @@ def _scheme(name: str) -> Scheme:
         return Scheme(name)
     raise RequestError(
         f"no fingerprint scheme is named {name!r}",
-        code="fingerprint-scheme",
+        code="fingerprint_scheme",
         fix=f"use one of {', '.join(Scheme)}",
     )

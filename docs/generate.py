@@ -1,0 +1,97 @@
+"""Writes the reference pages that are made from the code: `python docs/generate.py`, with `--check` only compares."""
+
+import argparse
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import click
+
+from paritrace.cli.entry import COMMANDS, PROGRAM, load_command, paritrace
+from paritrace.cli.options import options_by_key
+
+REFERENCE = Path(__file__).parent / "reference"
+WIDTH = 100
+HEAD = """# Command line
+
+<!-- made by docs/generate.py from the code: do not edit -->
+
+Exit statuses. `run` returns the workload's own status (125: a failure of ours before the workload started). Every other
+command returns
+
+| status | means |
+|---|---|
+| 0 | done; with `--exit-code`: no difference, and the evidence is complete |
+| 1 | with `--exit-code`: a difference |
+| 2 | trouble: usage, input or output, corrupt or incompatible evidence, a fault of paritrace |
+| 3 | with `--exit-code`: undetermined or incomplete, so "no difference" is not supported |
+| 130 | interrupted |
+| 141 | whoever read the output went away |
+
+When several apply, 2 comes before 1, 1 before 3, 3 before 0.
+
+With `--json` exactly one JSON document goes to stdout and everything else to stderr; an error is the document
+`{"ok": false, "error": {"code", "kind", "message", "fix"}}`, `kind` being `refused` (nothing changed) or `failed`
+(state changed; the message says what it is now). Codes are explained in [errors](../errors.md).
+
+Every option can also be set by its environment variable and in a settings file: `paritrace.toml`, or the table
+`[tool.paritrace]` of `pyproject.toml`, in the working directory or the nearest folder above it. There a command is a
+table and an option a key, for example `[compare]` and `exit-code = true`. A flag comes before the environment, the
+environment before the file, the file before the default; `paritrace config show` prints what holds and why. An unknown
+key is refused by name.
+"""
+
+
+def command_line_page() -> str:
+    """The whole page `reference/cli.md`."""
+    root = click.Context(paritrace, info_name=PROGRAM, terminal_width=WIDTH, max_content_width=WIDTH)
+    sections = [HEAD, _section(paritrace, root)]
+    for name in COMMANDS:
+        sections.extend(_sections(load_command(name), name, parent=root))
+    return "\n".join(sections)
+
+
+def _sections(command: click.Command, name: str, *, parent: click.Context) -> Iterator[str]:
+    context = click.Context(command, info_name=name, parent=parent, terminal_width=WIDTH, max_content_width=WIDTH)
+    yield _section(command, context)
+    if isinstance(command, click.Group):
+        for child_name, child in command.commands.items():
+            yield from _sections(child, child_name, parent=context)
+
+
+def _section(command: click.Command, context: click.Context) -> str:
+    text = f"## {context.command_path}\n\n```text\n{command.get_help(context)}\n```\n"
+    return text if isinstance(command, click.Group) else text + _settings_table(command)
+
+
+def _settings_table(command: click.Command) -> str:
+    rows = [f"| `{key}` | `{_variable(option)}` |" for key, option in options_by_key(command).items()]
+    if not rows:
+        return ""
+    return "\n".join(["", "| key in a settings file | environment variable |", "|---|---|", *rows, ""])
+
+
+def _variable(option: click.Option) -> str:
+    return option.envvar if isinstance(option.envvar, str) else " or ".join(option.envvar or ())
+
+
+def pages() -> dict[Path, str]:
+    """Every generated page with its text."""
+    return {REFERENCE / "cli.md": command_line_page()}
+
+
+def main() -> int:
+    """Write the pages, or with `--check` name those that differ."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--check", action="store_true", help="write nothing; exit 1 if a page differs from the code")
+    checking: bool = parser.parse_args().check
+    stale = [path for path, text in pages().items() if not path.is_file() or path.read_text("utf-8") != text]
+    for path in stale:
+        if not checking:
+            path.write_text(pages()[path], encoding="utf-8")
+        sys.stdout.write(f"{'differs from the code, make docs writes it' if checking else 'written'}: {path}\n")
+    return 1 if checking and stale else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
