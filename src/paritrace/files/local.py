@@ -12,6 +12,7 @@ from paritrace.errors import HostError, Outcome
 from paritrace.files.appender import NEWLINE, Appender
 from paritrace.files.faults import host_error, translated
 from paritrace.files.primitives import Primitives
+from paritrace.files.replacement import Replacement
 
 CHUNK_BYTES = 1 << 20  # reads are streamed in pieces of this size: memory stays bounded whatever the file
 LOCK_WAIT_SECONDS = (
@@ -46,6 +47,34 @@ class Files:
         try:
             with translated(path, "write"):
                 self._write_whole(temporary, data, mode)
+                self._primitives.rename(temporary, target)
+        except BaseException:
+            self._discard(temporary)
+            raise
+        with translated(path, "force the folder to disk of", outcome=Outcome.FAILED):
+            self._sync_folder(target.parent)
+
+    @contextmanager
+    def replacing(self, path: Path) -> Iterator[Replacement]:
+        """Put what is written inside the block under the name `path`, as `replace` does, in bounded memory.
+
+        Nothing is put there when the block raises; the old file is untouched then.
+        """
+        target = self._resolved(path)
+        self.mkdir(target.parent)
+        mode = self._mode_of_file(target)
+        temporary = target.parent / f".paritrace-{secrets.token_hex(8)}.tmp"
+        try:
+            with translated(path, "write"):
+                fd = self._primitives.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW)
+            replacement = Replacement(self._primitives, path, fd)
+            try:
+                yield replacement
+            except BaseException:
+                replacement.abandon()
+                raise
+            replacement.finish(mode=mode)
+            with translated(path, "rename"):
                 self._primitives.rename(temporary, target)
         except BaseException:
             self._discard(temporary)
