@@ -1,0 +1,72 @@
+"""Records of `check RUN`: what one run says about itself (CP-25; surface.md, stable keys)."""
+
+from enum import StrEnum
+
+from msgspec import Struct
+
+from paritrace.compare.result import RunRef
+
+FORMAT = "paritrace-check"
+VERSION = "1.0"
+
+
+class Outcome(StrEnum):
+    PASS = "pass"  # noqa: S105  a word of the vocabulary
+    FAIL = "fail"
+    NOT_CHECKABLE = "not_checkable"
+
+
+class Evidence(Struct, frozen=True):
+    """What an outcome rests on: `facts` for a person, places as record ids, steps and names for a program.
+
+    `total` is how many there are; the lists hold the first of them.
+    """
+
+    facts: tuple[str, ...] = ()
+    names: tuple[str, ...] = ()
+    steps: tuple[int, ...] = ()
+    record_ids: tuple[int, ...] = ()
+    total: int = 0
+    file: str = ""
+    line: int = 0
+    module: str = ""
+    reason: str = ""  # not_checkable: why
+
+
+class Invariant(Struct, frozen=True):
+    """One invariant of the run. `rank` and `step` say where it failed first or what it speaks of; -1: all."""
+
+    id: str  # for example "parameters.have_gradient"
+    status: Outcome
+    rank: int
+    step: int
+    name: str  # the invariant in words
+    evidence: Evidence
+
+
+class RankCoverage(Struct, frozen=True):
+    """What one session recorded."""
+
+    rank: int
+    session_id: str
+    status: str
+    steps_seen: tuple[int, ...]
+    expected_steps: int | None
+    levels: tuple[str, ...]
+    calls: int
+    states: int
+    gaps: dict[str, int]
+    losses: int
+    bytes_lost: int
+    has_receipt: bool
+    not_captured: tuple[str, ...]
+
+
+class Checked(Struct, frozen=True):
+    format: str
+    version: str
+    run: RunRef
+    invariants: tuple[Invariant, ...]
+    coverage: dict[str, RankCoverage]  # session id -> what it recorded
+    counts: dict[str, int]  # status -> invariants
+    limits: tuple[str, ...]

@@ -1,0 +1,173 @@
+"""calls.parquet: every call of both sides with its counterpart, status and fingerprints, in bounded batches (CP-16)."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from io import RawIOBase
+from itertools import islice
+from typing import Any, Protocol
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from paritrace.compare.rows import CallRow, SlotRow
+from paritrace.evidence.fingerprints import region_ranges
+from paritrace.evidence.gaps import Gap
+
+BATCH_ROWS = 8192  # with ten slots a call this is about 30 MB while a batch is made
+XOR_SCHEME = "flat-u32-le-v1"
+XOR_DIGITS = 8  # hex digits of one region
+STRONG_DIGITS = 16
+
+_WORD = pa.dictionary(pa.int32(), pa.string())
+_RANGE = pa.struct([("begin", pa.int64()), ("end", pa.int64())])
+SLOT = pa.struct(
+    [
+        ("direction", pa.string()),
+        ("name", pa.string()),
+        ("dtype", pa.string()),
+        ("shape", pa.list_(pa.int64())),
+        ("logical_nbytes", pa.int64()),
+        ("bits", pa.string()),
+        ("bits_gap", pa.string()),
+        ("bits_scheme", pa.string()),
+        ("elements", pa.string()),
+        ("elements_scheme", pa.string()),
+        ("xor", pa.list_(pa.string())),
+        ("xor_scheme", pa.string()),
+        ("region_bits", pa.list_(pa.string())),
+        ("regions", pa.int32()),
+        ("byte_ranges", pa.list_(_RANGE)),
+        ("agreement", pa.string()),
+    ]
+)
+SCHEMA = pa.schema(
+    [
+        ("side", _WORD),
+        ("rank", pa.int32()),
+        ("session_id", _WORD),
+        ("record_id", pa.int64()),
+        ("step", pa.int64()),
+        ("microbatch", pa.int32()),
+        ("phase", _WORD),
+        ("level", _WORD),
+        ("function", _WORD),
+        ("file", _WORD),
+        ("line", pa.int32()),
+        ("module", _WORD),
+        ("stream", _WORD),
+        ("scope", _WORD),
+        ("key", _WORD),
+        ("status", _WORD),
+        ("correspondence", _WORD),
+        ("basis", _WORD),
+        ("reason", _WORD),
+        ("partner", pa.int64()),
+        ("reordered", pa.bool_()),
+        ("difference_class", _WORD),
+        ("group", _WORD),
+        ("slots", pa.list_(SLOT)),
+    ]
+)
+PLAIN = tuple(name for name in SCHEMA.names if name not in {"partner", "slots"})  # columns that are a field as it is
+
+
+class Sink(Protocol):
+    """Where the bytes of a file go."""
+
+    def write(self, data: bytes, /) -> object: ...
+
+
+def write_calls(rows: Iterable[CallRow], /, sink: Sink, *, schemes: Mapping[str, str]) -> int:
+    """Writes the rows as Parquet and returns how many there were.
+
+    Args:
+        rows: every call of both sides; read once.
+        sink: takes the bytes in order.
+        schemes: role -> scheme of the fingerprints (`bits`, `elements`), written beside each of them (CP-24).
+    """
+    total = 0
+    stream = pa.PythonFile(_Writable(sink), mode="w")
+    with pq.ParquetWriter(stream, SCHEMA, compression="zstd") as writer:
+        for batch in _batches(rows):
+            writer.write_batch(_record_batch(batch, schemes=schemes))
+            total += len(batch)
+    return total
+
+
+def _batches(rows: Iterable[CallRow]) -> Iterator[list[CallRow]]:
+    remaining = iter(rows)
+    while batch := list(islice(remaining, BATCH_ROWS)):
+        yield batch
+
+
+def _record_batch(rows: list[CallRow], *, schemes: Mapping[str, str]) -> pa.RecordBatch:
+    columns = {name: [getattr(row, name) for row in rows] for name in PLAIN}
+    columns["partner"] = [row.partner if row.partner >= 0 else None for row in rows]
+    arrays = [
+        _slots(rows, schemes=schemes) if field.name == "slots" else pa.array(columns[field.name], type=field.type)
+        for field in SCHEMA
+    ]
+    return pa.record_batch(arrays, schema=SCHEMA)
+
+
+def _slots(rows: list[CallRow], *, schemes: Mapping[str, str]) -> pa.Array:
+    offsets = [0]
+    slots: list[dict[str, Any]] = []
+    for row in rows:
+        slots += [_slot(slot, schemes=schemes) for slot in row.slots]
+        offsets.append(len(slots))
+    return pa.ListArray.from_arrays(pa.array(offsets, pa.int32()), pa.array(slots, SLOT), type=pa.list_(SLOT))
+
+
+def _slot(slot: SlotRow, *, schemes: Mapping[str, str]) -> dict[str, Any]:
+    xor = _split(slot.xor, digits=XOR_DIGITS)
+    region_bits = _split(slot.regions, digits=STRONG_DIGITS)
+    known = None if isinstance(slot.bits, Gap) else slot.bits
+    return {
+        "direction": slot.direction,
+        "name": slot.name,
+        "dtype": slot.dtype,
+        "shape": slot.shape,
+        "logical_nbytes": slot.logical_nbytes,
+        "bits": known,
+        "bits_gap": slot.bits.gap if isinstance(slot.bits, Gap) else None,
+        "bits_scheme": schemes.get("bits") if known else None,
+        "elements": slot.elements or None,
+        "elements_scheme": schemes.get("elements") if slot.elements else None,
+        "xor": xor,
+        "xor_scheme": XOR_SCHEME if xor else None,
+        "region_bits": region_bits,
+        "regions": len(xor or region_bits or ()) or None,
+        "byte_ranges": _byte_ranges(slot, regions=len(xor or region_bits or ())),
+        "agreement": slot.agreement,
+    }
+
+
+def _split(text: str, *, digits: int) -> list[str] | None:
+    return [text[start : start + digits] for start in range(0, len(text), digits)] or None
+
+
+def _byte_ranges(slot: SlotRow, *, regions: int) -> list[dict[str, int]] | None:
+    if not regions:
+        return None
+    return [{"begin": begin, "end": end} for begin, end in region_ranges(slot.logical_nbytes, regions)]
+
+
+class _Writable(RawIOBase):
+    """A sink as the file object that pyarrow writes to; closing it leaves the sink open."""
+
+    def __init__(self, sink: Sink) -> None:
+        super().__init__()
+        self._sink = sink
+        self._position = 0
+
+    def writable(self) -> bool:
+        return True
+
+    def tell(self) -> int:
+        return self._position
+
+    def write(self, data: Any, /) -> int:
+        content = bytes(data)
+        self._sink.write(content)
+        self._position += len(content)
+        return len(content)
