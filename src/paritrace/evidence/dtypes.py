@@ -27,7 +27,7 @@ class Component(StrEnum):
 
 
 class Dtype(Struct, frozen=True):
-    """`itemsize` in bytes; `components` numbers per element, two for complex; `component` is None without statistics."""
+    """`itemsize` in bytes; `components` numbers per element (complex: two); without statistics `component` is None."""
 
     itemsize: int
     component: Component | None

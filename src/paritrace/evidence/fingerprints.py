@@ -15,7 +15,7 @@ import xxhash
 from msgspec import Struct
 
 from paritrace.errors import RequestError
-from paritrace.evidence import mixing
+from paritrace.evidence import kernels, mixing
 from paritrace.evidence.arrays import ReadBuffer, as_bytes, logical_bytes
 
 MAX_REGIONS = 64
@@ -71,7 +71,7 @@ def fingerprint(array: object, scheme: str = Scheme.FLAT_U32_LE_V1, regions: int
 
 def require_regions(regions: int) -> int:
     """`regions` if it is 1 to 64 (CA-20); RequestError (Refused) otherwise."""
-    if isinstance(regions, bool) or not isinstance(regions, int) or not 1 <= regions <= MAX_REGIONS:
+    if type(regions) is not int or not 1 <= regions <= MAX_REGIONS:
         raise RequestError(
             f"regions must be a whole number from 1 to {MAX_REGIONS}, not {regions!r}",
             code="fingerprint_regions",
@@ -144,7 +144,9 @@ def elements(buffer: ReadBuffer, itemsize: int) -> int:
     Elements of 1, 2, 4 or 8 bytes are zero-extended; of 16 bytes, the mix of the low half is added to the high half
     and mixed again.
     """
-    return mixing.sum_of_mixes(as_bytes(buffer), itemsize)
+    data = as_bytes(buffer)
+    total = kernels.element_sum(data, itemsize)
+    return mixing.sum_of_mixes(data, itemsize) if total is None else total
 
 
 def mix_regions(buffer: ReadBuffer, regions: int) -> tuple[int, ...]:

@@ -37,6 +37,7 @@ class FloatFormat(Struct, frozen=True):
     """The bits of a float type: unsigned integers of dtype `bits`."""
 
     bits: str
+    itemsize: int
     sign: int
     magnitude: int
     smallest_normal: int
@@ -44,10 +45,10 @@ class FloatFormat(Struct, frozen=True):
 
 
 FLOATS = {
-    Component.FLOAT64: FloatFormat("<u8", 1 << 63, (1 << 63) - 1, 1 << 52, 0x7FF << 52),
-    Component.FLOAT32: FloatFormat("<u4", 1 << 31, (1 << 31) - 1, 1 << 23, 0xFF << 23),
-    Component.BFLOAT16: FloatFormat("<u2", 1 << 15, (1 << 15) - 1, 1 << 7, 0xFF << 7),
-    Component.FLOAT16: FloatFormat("<u2", 1 << 15, (1 << 15) - 1, 1 << 10, 0x1F << 10),
+    Component.FLOAT64: FloatFormat("<u8", 8, 1 << 63, (1 << 63) - 1, 1 << 52, 0x7FF << 52),
+    Component.FLOAT32: FloatFormat("<u4", 4, 1 << 31, (1 << 31) - 1, 1 << 23, 0xFF << 23),
+    Component.BFLOAT16: FloatFormat("<u2", 2, 1 << 15, (1 << 15) - 1, 1 << 7, 0xFF << 7),
+    Component.FLOAT16: FloatFormat("<u2", 2, 1 << 15, (1 << 15) - 1, 1 << 10, 0x1F << 10),
 }
 LOW_BITS = 0xFFFF
 _NUMPY_NAMES = {

@@ -7,7 +7,8 @@ import numpy as np
 import numpy.typing as npt
 from msgspec import Struct
 
-from paritrace.evidence import statistics
+from paritrace.errors import InternalError
+from paritrace.evidence import kernels, statistics
 from paritrace.evidence.arrays import Bytes, ReadBuffer, as_bytes
 from paritrace.evidence.calls import Counts, Moments
 from paritrace.evidence.dtypes import Dtype, dtype_of
@@ -23,6 +24,9 @@ from paritrace.evidence.gaps import CaptureGap, Gap
 _BITS = {1: "u1", 2: "<u2", 4: "<u4", 8: "<u8", 16: "<c16"}
 
 
+StatisticsGap = Gap[CaptureGap] | None
+
+
 class SlotSummary(Struct, frozen=True, gc=False):
     """The fields of `calls.Detail` that the bytes decide, in the same spelling."""
 
@@ -34,7 +38,7 @@ class SlotSummary(Struct, frozen=True, gc=False):
     counts: Counts | None
     samples: str
     degenerate: bool
-    statistics_gap: Gap[CaptureGap] | None
+    statistics_gap: StatisticsGap
 
 
 def summarise(buffer: ReadBuffer, *, dtype: str, num_elements: int, regions: int) -> SlotSummary:
@@ -44,20 +48,16 @@ def summarise(buffer: ReadBuffer, *, dtype: str, num_elements: int, regions: int
     """
     data = as_bytes(buffer)
     known = dtype_of(dtype)
+    if num_elements * known.itemsize != data.size and known.component is not None:
+        raise _wrong_size(data.size, dtype, num_elements)
     xor = xor_words(data, regions)
     samples = _samples(data, known.itemsize)
-    moments: Moments | None = None
-    counts: Counts | None = None
-    gap: Gap[CaptureGap] | None = None
-    if known.component is None:
-        gap = Gap(CaptureGap.UNSUPPORTED_DTYPE, dtype)
-    else:
-        moments, counts = statistics.statistics(data, dtype=dtype, component=known.component)
+    element_sum, moments, counts, gap = _contents(data, dtype, known)
     return SlotSummary(
         bits=f"{strong(data):016x}",
         xor=xor.astype(">u4").tobytes().hex(),
         regions=_region_format(regions) % strong_regions(data, regions),
-        elements=f"{elements(data, known.itemsize):016x}",
+        elements=f"{element_sum:016x}",
         moments=moments,
         counts=counts,
         samples=samples.hex(),
@@ -73,10 +73,32 @@ def elements_and_squares(buffer: ReadBuffer, dtype: str) -> tuple[int, float]:
     """
     data = as_bytes(buffer)
     known = dtype_of(dtype)
-    total = elements(data, known.itemsize)
     if known.component is None:
-        return total, math.nan
-    return total, statistics.sum_of_squares(data, dtype=dtype, component=known.component)
+        return elements(data, known.itemsize), math.nan
+    fused = kernels.state(data, known.component) if known.components == 1 else None
+    if fused is not None:
+        return fused[0], statistics.exact_sum(fused[1])
+    squares = statistics.sum_of_squares(data, dtype=dtype, component=known.component)
+    return elements(data, known.itemsize), squares
+
+
+def _contents(data: Bytes, dtype: str, known: Dtype) -> tuple[int, Moments | None, Counts | None, StatisticsGap]:
+    """The element sum with the statistics, or with the gap in their place."""
+    if known.component is None:
+        return elements(data, known.itemsize), None, None, Gap(CaptureGap.UNSUPPORTED_DTYPE, dtype)
+    fused = kernels.summary(data, known.component) if known.components == 1 else None
+    if fused is not None:
+        return fused[0], *statistics.finished(fused[1]), None
+    found = statistics.statistics(data, dtype=dtype, component=known.component)
+    return elements(data, known.itemsize), *found, None
+
+
+def _wrong_size(nbytes: int, dtype: str, num_elements: int) -> InternalError:
+    return InternalError(
+        f"{nbytes} bytes cannot hold {num_elements} elements of {dtype}",
+        code="summary-size",
+        fix="report this with the kind of the tensor",
+    )
 
 
 def _samples(data: Bytes, itemsize: int) -> bytes:

@@ -1,0 +1,278 @@
+"""The passes of evidence/kernels.py in numba's dialect; imported only when they pay off, because numba is slow to load.
+
+A block of the tensor is read from memory once; the element sum, the bounds and the moments then go over it one after
+the other in the first-level cache, each as a loop simple enough to become vector instructions. Sums follow the order
+of evidence/statistics.py: no fused multiply-add, no re-association. Casts after each operation keep numbers narrow:
+numba widens integers to 64 bits otherwise, which halves the speed.
+"""
+
+from typing import Any
+
+import numpy as np
+from numba import njit
+
+from paritrace.evidence.mixing import FIRST, GOLDEN, SECOND
+from paritrace.evidence.statistics import LANES
+
+BLOCK = 4096  # numbers, a multiple of LANES
+LOW, HIGH, NONFINITE, NAN, POSITIVE, NEGATIVE, ZERO, NEGATIVE_ZERO, SUBNORMAL, LOW_BITS_ZERO, NUM_TALLIES = range(11)
+
+U16, U32, U64, I32, I64 = np.uint16, np.uint32, np.uint64, np.int32, np.int64
+F32, F64 = np.float32, np.float64
+_GOLDEN, _FIRST, _SECOND = U64(GOLDEN), U64(FIRST), U64(SECOND)
+_27, _30, _31 = U64(27), U64(30), U64(31)
+
+
+def _cached(function: Any) -> Any:
+    """Compiled at the first call, without the interpreter's lock; kept on disk where numba may write."""
+    try:
+        return njit(nogil=True, error_model="numpy", cache=True)(function)
+    except RuntimeError:  # neither the package's nor the user's cache folder can be written
+        return njit(nogil=True, error_model="numpy")(function)
+
+
+@_cached
+def mixes(bits: Any) -> Any:
+    """The sum of the mix of each element."""
+    total = U64(0)
+    for i in range(bits.size):
+        value = bits[i]
+        z = U64(value) + _GOLDEN
+        z = (z ^ (z >> _30)) * _FIRST
+        z = (z ^ (z >> _27)) * _SECOND
+        total += z ^ (z >> _31)
+    return total
+
+
+@_cached
+def wide_bfloat16(bits: Any, wide: Any) -> None:
+    """The same numbers as float32."""
+    for i in range(bits.size):
+        wide[i] = U32(U32(bits[i]) << U32(16))
+
+
+@_cached
+def wide_float16(bits: Any, wide: Any) -> None:
+    """The same numbers as float32, by whole numbers only: a flush of subnormals to zero must not change them."""
+    numbers = wide.view(F32)
+    for i in range(bits.size):
+        magnitude = U32(U32(bits[i] & U16(0x7FFF)) << U32(13))
+        exponent = U32(magnitude & U32(0x0F800000))
+        rebiased = U32(magnitude + U32(112 << 23))
+        wide[i] = U32(rebiased + U32(112 << 23)) if exponent == U32(0x0F800000) else rebiased
+        if exponent == U32(0):
+            wide[i] = U32(magnitude + U32(113 << 23))
+            numbers[i] = numbers[i] - F32(2.0**-14)
+        wide[i] = U32(wide[i] | U32(U32(bits[i] & U16(0x8000)) << U32(16)))
+
+
+@_cached
+def bounds_32(bits: Any, smallest_normal: Any, tallies: Any) -> None:
+    """The bounds of the finite float32 as ordered keys, and the counts of the rest."""
+    infinity = U32(0x7F800000)
+    lowest, highest = U32(0xFFFFFFFF), U32(0)
+    low, high = I32(0x7FFFFFFF), I32(-0x80000000)
+    no_low_bits = U32(0)
+    for i in range(bits.size):
+        value = bits[i]
+        magnitude = U32(value & U32(0x7FFFFFFF))
+        lowest, highest = min(lowest, magnitude), max(highest, magnitude)
+        no_low_bits = U32(no_low_bits + U32(U32(value & U32(0xFFFF)) == U32(0)))
+        signed = I32(value)
+        key = I32(signed ^ I32(I32(signed >> I32(31)) & I32(0x7FFFFFFF)))
+        low = min(low, key if magnitude < infinity else I32(0x7FFFFFFF))
+        high = max(high, key if magnitude < infinity else I32(-0x80000000))
+    tallies[LOW], tallies[HIGH] = min(tallies[LOW], I64(low)), max(tallies[HIGH], I64(high))
+    tallies[LOW_BITS_ZERO] += I64(no_low_bits)
+    if lowest < smallest_normal:
+        small, zero, negative = U32(0), U32(0), U32(0)
+        for i in range(bits.size):
+            value = bits[i]
+            magnitude = U32(value & U32(0x7FFFFFFF))
+            small = U32(small + U32(magnitude < smallest_normal))
+            zero = U32(zero + U32(magnitude == U32(0)))
+            negative = U32(negative + U32(value == U32(0x80000000)))
+        tallies[ZERO] += I64(zero)
+        tallies[NEGATIVE_ZERO] += I64(negative)
+        tallies[SUBNORMAL] += I64(small) - I64(zero)
+    if highest >= infinity:
+        for i in range(bits.size):
+            value = bits[i]
+            magnitude = U32(value & U32(0x7FFFFFFF))
+            tallies[NONFINITE] += I64(magnitude >= infinity)
+            tallies[NAN] += I64(magnitude > infinity)
+            tallies[POSITIVE] += I64(value == infinity)
+            tallies[NEGATIVE] += I64(value == U32(0xFF800000))
+
+
+@_cached
+def bounds_64(bits: Any, tallies: Any) -> None:
+    """The same for float64."""
+    infinity, smallest_normal = U64(0x7FF0000000000000), U64(0x0010000000000000)
+    largest = I64(0x7FFFFFFFFFFFFFFF)
+    lowest, highest = U64(0xFFFFFFFFFFFFFFFF), U64(0)
+    low, high = largest, ~largest
+    for i in range(bits.size):
+        value = bits[i]
+        magnitude = value & U64(0x7FFFFFFFFFFFFFFF)
+        lowest, highest = min(lowest, magnitude), max(highest, magnitude)
+        signed = I64(value)
+        key = signed ^ ((signed >> I64(63)) & largest)
+        low = min(low, key if magnitude < infinity else largest)
+        high = max(high, key if magnitude < infinity else ~largest)
+    tallies[LOW], tallies[HIGH] = min(tallies[LOW], low), max(tallies[HIGH], high)
+    if lowest < smallest_normal:
+        for i in range(bits.size):
+            value = bits[i]
+            magnitude = value & U64(0x7FFFFFFFFFFFFFFF)
+            tallies[ZERO] += I64(magnitude == U64(0))
+            tallies[NEGATIVE_ZERO] += I64(value == U64(0x8000000000000000))
+            tallies[SUBNORMAL] += I64(magnitude < smallest_normal) - I64(magnitude == U64(0))
+    if highest >= infinity:
+        for i in range(bits.size):
+            value = bits[i]
+            magnitude = value & U64(0x7FFFFFFFFFFFFFFF)
+            tallies[NONFINITE] += I64(magnitude >= infinity)
+            tallies[NAN] += I64(magnitude > infinity)
+            tallies[POSITIVE] += I64(value == infinity)
+            tallies[NEGATIVE] += I64(value == U64(0xFFF0000000000000))
+
+
+@_cached
+def moments(numbers: Any, sums: Any, squares: Any) -> None:
+    """Adds the finite numbers and their squares to the lanes; `numbers` start at lane 0."""
+    whole = numbers.size - numbers.size % LANES
+    for start in range(0, whole, LANES):
+        for lane in range(LANES):
+            number = numbers[start + lane]
+            value = F64(number) if abs(number) < np.inf else F64(0)
+            sums[lane] += value
+            squares[lane] += value * value
+    for lane in range(numbers.size - whole):
+        number = numbers[whole + lane]
+        value = F64(number) if abs(number) < np.inf else F64(0)
+        sums[lane] += value
+        squares[lane] += value * value
+
+
+@_cached
+def only_squares(numbers: Any, squares: Any) -> None:
+    """Adds the squares of the finite numbers to the lanes; `numbers` start at lane 0."""
+    whole = numbers.size - numbers.size % LANES
+    for start in range(0, whole, LANES):
+        for lane in range(LANES):
+            number = numbers[start + lane]
+            value = F64(number) if abs(number) < np.inf else F64(0)
+            squares[lane] += value * value
+    for lane in range(numbers.size - whole):
+        number = numbers[whole + lane]
+        value = F64(number) if abs(number) < np.inf else F64(0)
+        squares[lane] += value * value
+
+
+@_cached
+def summary_float32(bits: Any, sums: Any, squares: Any, tallies: Any) -> Any:
+    """The element sum; lanes and tallies are added to. So for the other three formats below."""
+    total = U64(0)
+    for start in range(0, bits.size, BLOCK):
+        block = bits[start : start + BLOCK]
+        total += mixes(block)
+        bounds_32(block, U32(1 << 23), tallies)
+        moments(block.view(F32), sums, squares)
+    return total
+
+
+@_cached
+def summary_bfloat16(bits: Any, sums: Any, squares: Any, tallies: Any) -> Any:
+    total = U64(0)
+    scratch = np.empty(BLOCK, U32)
+    for start in range(0, bits.size, BLOCK):
+        block = bits[start : start + BLOCK]
+        wide = scratch[: block.size]
+        wide_bfloat16(block, wide)
+        total += mixes(block)
+        bounds_32(wide, U32(1 << 23), tallies)
+        moments(wide.view(F32), sums, squares)
+    return total
+
+
+@_cached
+def summary_float16(bits: Any, sums: Any, squares: Any, tallies: Any) -> Any:
+    total = U64(0)
+    scratch = np.empty(BLOCK, U32)
+    for start in range(0, bits.size, BLOCK):
+        block = bits[start : start + BLOCK]
+        wide = scratch[: block.size]
+        wide_float16(block, wide)
+        total += mixes(block)
+        bounds_32(wide, U32(113 << 23), tallies)
+        moments(wide.view(F32), sums, squares)
+    return total
+
+
+@_cached
+def summary_float64(bits: Any, sums: Any, squares: Any, tallies: Any) -> Any:
+    total = U64(0)
+    for start in range(0, bits.size, BLOCK):
+        block = bits[start : start + BLOCK]
+        total += mixes(block)
+        bounds_64(block, tallies)
+        moments(block.view(F64), sums, squares)
+    return total
+
+
+@_cached
+def state_float32(bits: Any, squares: Any) -> Any:
+    """The element sum; the lanes of the squares are added to. So for the other three formats below."""
+    total = U64(0)
+    for start in range(0, bits.size, BLOCK):
+        block = bits[start : start + BLOCK]
+        total += mixes(block)
+        only_squares(block.view(F32), squares)
+    return total
+
+
+@_cached
+def state_bfloat16(bits: Any, squares: Any) -> Any:
+    total = U64(0)
+    scratch = np.empty(BLOCK, U32)
+    for start in range(0, bits.size, BLOCK):
+        block = bits[start : start + BLOCK]
+        wide = scratch[: block.size]
+        wide_bfloat16(block, wide)
+        total += mixes(block)
+        only_squares(wide.view(F32), squares)
+    return total
+
+
+@_cached
+def state_float16(bits: Any, squares: Any) -> Any:
+    total = U64(0)
+    scratch = np.empty(BLOCK, U32)
+    for start in range(0, bits.size, BLOCK):
+        block = bits[start : start + BLOCK]
+        wide = scratch[: block.size]
+        wide_float16(block, wide)
+        total += mixes(block)
+        only_squares(wide.view(F32), squares)
+    return total
+
+
+@_cached
+def state_float64(bits: Any, squares: Any) -> Any:
+    total = U64(0)
+    for start in range(0, bits.size, BLOCK):
+        block = bits[start : start + BLOCK]
+        total += mixes(block)
+        only_squares(block.view(F64), squares)
+    return total
+
+
+ELEMENTS = {2: mixes, 4: mixes, 8: mixes}
+SUMMARY = {
+    "float32": summary_float32,
+    "bfloat16": summary_bfloat16,
+    "float16": summary_float16,
+    "float64": summary_float64,
+}
+STATE = {"float32": state_float32, "bfloat16": state_bfloat16, "float16": state_float16, "float64": state_float64}
