@@ -50,6 +50,7 @@ class RunGap(StrEnum):
     """Why a fact of a run, a session or an attachment has no value."""
 
     NO_BOOT_ID = "no_boot_id"  # the host shows no boot id
+    NO_PID_NAMESPACE = "no_pid_namespace"  # the host does not show which container a process number belongs to
     NO_START_TICKS = "no_start_ticks"  # the host shows no start time of the process
     NO_LAUNCHER = "no_launcher"  # no scheduler or launcher gave this
     NOT_ENDED = "not_ended"  # still running, or killed before it could say

@@ -23,10 +23,15 @@ class Ref(Struct, frozen=True, order=True, forbid_unknown_fields=True):
 
 
 class ProcessIdentity(Struct, frozen=True, forbid_unknown_fields=True):
-    """A process, never by its pid alone. `start_ticks`: clock ticks after boot, as /proc/PID/stat gives it."""
+    """A process, never by its pid alone.
+
+    `start_ticks`: clock ticks after boot, as /proc/PID/stat gives it. `pid_namespace` tells containers of one host
+    apart, whose pids mean different processes.
+    """
 
     host: str
     boot_id: str | Gap[RunGap]
+    pid_namespace: str | Gap[RunGap]
     pid: int
     start_ticks: int | Gap[RunGap]
 

@@ -27,6 +27,7 @@ class LossReason(StrEnum):
     INVALID = "invalid"
     FOREIGN = "foreign"  # NULs left by a copy-truncate rotation, or a header in the middle
     TOO_LONG = "too_long"
+    MISSING = "missing"  # no journal, or one shorter than what was sealed: `length` is 0, nothing was read there
 
 
 class Loss(Struct, frozen=True):
@@ -71,13 +72,15 @@ class JournalReader:
     Args:
         chunks: the bytes of the journal, in pieces of any size.
         name: what errors call it.
+        missing: not empty when bytes are known to be absent at the end: becomes a last loss of length 0.
 
     Raises, while iterating:
         EvidenceError: Refused, code `foreign_journal` (another format) or `newer_version` (another major version).
     """
 
-    def __init__(self, chunks: Iterable[bytes], *, name: str) -> None:
+    def __init__(self, chunks: Iterable[bytes], *, name: str, missing: str = "") -> None:
         self._chunks = chunks
+        self._missing = missing
         self._name = name
         self._offset = 0
         self._line = 0
@@ -110,6 +113,9 @@ class JournalReader:
             waiting = len(chunk) - cut
         if waiting:
             yield [self._torn_tail(b"".join(pieces))]
+        if self._missing:
+            self._notes["losses"] += 1
+            yield [Loss(self._offset, 0, self._line + 1, LossReason.MISSING, self._missing)]
 
     @property
     def account(self) -> Account:

@@ -1,0 +1,155 @@
+"""Which start of a job this process belongs to: launcher, job, restart count and rank, from its environment (EV-13)."""
+
+from collections.abc import Mapping
+from enum import StrEnum
+
+from msgspec import Struct
+
+from paritrace.errors import RequestError
+from paritrace.evidence.gaps import Gap, RunGap
+from paritrace.evidence.ids import ProcessIdentity
+
+_SLURM_NOT_A_STEP = frozenset({"", "4294967291", "4294967294", "batch", "extern", "interactive"})
+_NO_RENDEZVOUS_ID = "none"  # what torchrun writes when --rdzv-id was not given
+
+
+class Launcher(StrEnum):
+    TORCHRUN = "torchrun"
+    SLURM = "slurm"
+    MPI = "mpi"
+    ENVIRONMENT = "environment"  # RANK and WORLD_SIZE set by something else
+    PROCESS = "process"  # no launcher: the process itself is the start
+
+
+class Start(Struct, frozen=True, forbid_unknown_fields=True):
+    """The start identity of a run: ranks of one start join one run directory."""
+
+    launcher: Launcher
+    job: str
+
+
+class Launch(Struct, frozen=True):
+    """This process's place in its start."""
+
+    start: Start
+    restart: int
+    rank: int
+    local_rank: int | Gap[RunGap]
+    world_size: int
+    job_id: str | Gap[RunGap]
+
+
+def launch_of(environ: Mapping[str, str], *, process: ProcessIdentity) -> Launch:
+    """Return the launch that `environ` describes, innermost launcher first.
+
+    Raises:
+        RequestError: Refused, code `bad_launch_environment`: a variable of the launcher is missing or not a number.
+    """
+    if "TORCHELASTIC_RUN_ID" in environ:
+        return _torchrun(environ)
+    if "RANK" in environ and "WORLD_SIZE" in environ:
+        return _environment(environ)
+    if environ.get("SLURM_STEP_ID", "") not in _SLURM_NOT_A_STEP and "SLURM_PROCID" in environ:
+        return _slurm(environ)
+    if "OMPI_COMM_WORLD_RANK" in environ:
+        return _mpi(environ)
+    return Launch(
+        start=Start(launcher=Launcher.PROCESS, job=_process_job(process)),
+        restart=0,
+        rank=0,
+        local_rank=0,
+        world_size=1,
+        job_id=_scheduler_job(environ),
+    )
+
+
+def _torchrun(environ: Mapping[str, str]) -> Launch:
+    job = environ["TORCHELASTIC_RUN_ID"]
+    if job == _NO_RENDEZVOUS_ID:
+        job = _unnamed_torchrun(environ)
+    return Launch(
+        start=Start(launcher=Launcher.TORCHRUN, job=job),
+        restart=_number(environ, "TORCHELASTIC_RESTART_COUNT", default=0),
+        rank=_number(environ, "RANK"),
+        local_rank=_number(environ, "LOCAL_RANK"),
+        world_size=_number(environ, "WORLD_SIZE"),
+        job_id=_scheduler_job(environ, otherwise=job),
+    )
+
+
+def _unnamed_torchrun(environ: Mapping[str, str]) -> str:
+    """Tell apart two starts without a rendezvous id: by the agent's own log folder where one node has all ranks."""
+    folders = environ.get("TORCHELASTIC_ERROR_FILE", "").split("/")
+    one_node = environ.get("LOCAL_WORLD_SIZE") == environ.get("WORLD_SIZE")
+    return folders[-4] if one_node and len(folders) > 4 else f"{_NO_RENDEZVOUS_ID}@{_rendezvous(environ)}"
+
+
+def _environment(environ: Mapping[str, str]) -> Launch:
+    return Launch(
+        start=Start(launcher=Launcher.ENVIRONMENT, job=_scheduler_prefix(environ) + _rendezvous(environ)),
+        restart=0,
+        rank=_number(environ, "RANK"),
+        local_rank=_optional(environ, "LOCAL_RANK"),
+        world_size=_number(environ, "WORLD_SIZE"),
+        job_id=_scheduler_job(environ),
+    )
+
+
+def _slurm(environ: Mapping[str, str]) -> Launch:
+    job = environ.get("SLURM_JOB_ID", "")
+    return Launch(
+        start=Start(launcher=Launcher.SLURM, job=f"{job}.{environ['SLURM_STEP_ID']}"),
+        restart=_number(environ, "SLURM_RESTART_COUNT", default=0),
+        rank=_number(environ, "SLURM_PROCID"),
+        local_rank=_optional(environ, "SLURM_LOCALID"),
+        world_size=_number(environ, "SLURM_STEP_NUM_TASKS", default=_number(environ, "SLURM_NTASKS", default=1)),
+        job_id=_scheduler_job(environ),
+    )
+
+
+def _mpi(environ: Mapping[str, str]) -> Launch:
+    job = environ.get("PMIX_NAMESPACE") or environ.get("OMPI_MCA_ess_base_jobid", "")
+    return Launch(
+        start=Start(launcher=Launcher.MPI, job=_scheduler_prefix(environ) + job),
+        restart=0,
+        rank=_number(environ, "OMPI_COMM_WORLD_RANK"),
+        local_rank=_optional(environ, "OMPI_COMM_WORLD_LOCAL_RANK"),
+        world_size=_number(environ, "OMPI_COMM_WORLD_SIZE"),
+        job_id=_scheduler_job(environ, otherwise=job),
+    )
+
+
+def _rendezvous(environ: Mapping[str, str]) -> str:
+    return f"{environ.get('MASTER_ADDR', '')}:{environ.get('MASTER_PORT', '')}"
+
+
+def _scheduler_prefix(environ: Mapping[str, str]) -> str:
+    job = environ.get("SLURM_JOB_ID", "")
+    return f"{job}/" if job else ""
+
+
+def _scheduler_job(environ: Mapping[str, str], *, otherwise: str = "") -> str | Gap[RunGap]:
+    return environ.get("SLURM_JOB_ID") or otherwise or Gap(RunGap.NO_LAUNCHER)
+
+
+def _process_job(process: ProcessIdentity) -> str:
+    boot = "unknown-boot" if isinstance(process.boot_id, Gap) else process.boot_id
+    ticks = "unknown-start" if isinstance(process.start_ticks, Gap) else str(process.start_ticks)
+    return f"{process.host}/{boot}/{process.pid}/{ticks}"
+
+
+def _optional(environ: Mapping[str, str], name: str) -> int | Gap[RunGap]:
+    return _number(environ, name) if name in environ else Gap(RunGap.NO_LAUNCHER, f"{name} is not set")
+
+
+def _number(environ: Mapping[str, str], name: str, *, default: int | None = None) -> int:
+    text = environ.get(name)
+    if text is None and default is not None:
+        return default
+    if text is None or not text.isascii() or not text.isdigit():
+        raise RequestError(
+            f"the launcher's variable {name} is {text!r}, not a number",
+            code="bad_launch_environment",
+            fix=f"start through a launcher that sets {name}, or unset its variables for a run without one",
+        )
+    return int(text)

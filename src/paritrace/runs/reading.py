@@ -1,0 +1,203 @@
+"""The one door to a run, whether a directory or an archive: envelope, sessions, records, attachments."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from types import TracebackType
+from weakref import finalize
+
+from msgspec import Struct
+
+from paritrace.errors import EvidenceError, HostError, InternalError
+from paritrace.evidence.codec import Record
+from paritrace.evidence.digests import is_sha256, sha256_hex
+from paritrace.evidence.gaps import Gap, RunGap
+from paritrace.evidence.journal import JournalReader, Loss
+from paritrace.evidence.surroundings import Surroundings
+from paritrace.files import LOCAL, Files
+from paritrace.process.identity import liveness
+from paritrace.runs.documents import parse_envelope, read_receipt
+from paritrace.runs.envelope import (
+    ATTACHMENTS_FOLDER,
+    ENVELOPE_NAME,
+    JOURNAL_NAME,
+    SESSIONS_FOLDER,
+    Attachment,
+    Envelope,
+    ReceiptDocument,
+    Session,
+    SessionStatus,
+)
+from paritrace.runs.rows import attachment_row
+from paritrace.runs.status import SeenStatus, seen_status
+
+
+class SessionView(Struct, frozen=True):
+    """A session as a reader sees it: its row, its receipt, and the status that may be stated (EV-17)."""
+
+    row: Session
+    receipt: ReceiptDocument | None
+    seen: SeenStatus
+
+    @property
+    def session_id(self) -> str:
+        return self.row.session_id
+
+    @property
+    def rank(self) -> int:
+        return self.row.rank
+
+    @property
+    def incarnation(self) -> int:
+        return self.row.incarnation
+
+    @property
+    def status(self) -> SessionStatus:
+        return self.seen.status
+
+    @property
+    def surroundings(self) -> Surroundings | Gap[RunGap]:
+        if self.row.surroundings is not None:
+            return self.row.surroundings
+        return self.row.surroundings_gap or Gap(RunGap.NOT_COLLECTED)
+
+
+class Run:
+    """A run that is open for reading. Closing it removes what was unpacked from an archive."""
+
+    def __init__(
+        self, path: Path, folder: Path, *, files: Files, cleanup: "finalize[..., object] | None" = None
+    ) -> None:
+        self.path = path
+        self.folder = folder
+        self._files = files
+        self._cleanup = cleanup
+        data = files.read(folder / ENVELOPE_NAME)
+        parsed = parse_envelope(data, name=str(path / ENVELOPE_NAME))
+        self.envelope: Envelope = parsed.envelope
+        self.unknown_fields = parsed.unknown_fields
+        self.digest = sha256_hex(data)
+        self.sessions: tuple[SessionView, ...] = tuple(self._view(row) for row in parsed.envelope.sessions)
+
+    @property
+    def run_id(self) -> str:
+        return self.envelope.run_id
+
+    def session(self, session_id: str) -> SessionView:
+        """Return one session's view; an unknown id is a fault of the caller."""
+        for view in self.sessions:
+            if view.session_id == session_id:
+                return view
+        raise InternalError(f"run {self.run_id} has no session {session_id}", code="no_session", fix="report this")
+
+    def session_folder(self, session_id: str) -> Path:
+        """Return the folder of a session's files."""
+        return self.folder / SESSIONS_FOLDER / session_id
+
+    def journal(self, session_id: str) -> JournalReader:
+        """Return a reader of a session's journal; its `account` is final once it was iterated (EV-8)."""
+        path = self.session_folder(session_id) / JOURNAL_NAME
+        if not self._files.exists(path):
+            return JournalReader((), name=str(path), missing="no journal was begun")
+        return JournalReader(self._files.iter_chunks(path), name=str(path), missing=self._shortfall(session_id, path))
+
+    def records(self, session_id: str, *, strict: bool = False) -> Iterator[Record | Loss]:
+        """Yield the records and losses of a session's journal in order, in bounded memory.
+
+        Raises:
+            EvidenceError: Refused: a foreign journal; with `strict` also code `journal_losses` at the first loss.
+        """
+        for item in self.journal(session_id):
+            if strict and isinstance(item, Loss):
+                raise EvidenceError(
+                    f"journal of {session_id}: line {item.line}, {item.reason.value}: {item.detail}",
+                    code="journal_losses",
+                    fix="leave --strict out to go on with the loss shown in the coverage",
+                )
+            yield item
+
+    def attachment(self, attachment_id: str) -> bytes:
+        """Return the bytes of an attachment that was copied or lies in reach.
+
+        Raises:
+            EvidenceError: Refused: `no_attachment`, or `attachment_changed` when the digest is another one.
+        """
+        row = attachment_row(self.envelope, attachment_id)
+        if row is None or row.path is None:
+            raise EvidenceError(
+                f"run {self.run_id} has no file for attachment {attachment_id}",
+                code="no_attachment",
+                fix="list them with `paritrace runs show RUN`",
+            )
+        return _checked(self._files.read(self.folder / row.path), row)
+
+    def source(self, digest: str) -> str | None:
+        """Return the source text that a call site names by digest, or None when the run does not keep it (CA-26).
+
+        Found by its content, so that a capture killed before it registered the copy reads as well.
+        """
+        data = self._copy(digest)
+        return None if data is None else data.decode("utf-8", errors="replace")
+
+    def close(self) -> None:
+        """Remove what was unpacked; closing twice is allowed."""
+        if self._cleanup is not None:
+            self._cleanup()
+
+    def __enter__(self) -> "Run":
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def _view(self, row: Session) -> SessionView:
+        receipt = read_receipt(self.session_folder(row.session_id), files=self._files)
+        return SessionView(row, receipt, seen_status(row, receipt=receipt, liveness=liveness(row.process)))
+
+    def _shortfall(self, session_id: str, path: Path) -> str:
+        receipt = self.session(session_id).receipt
+        sealed = None if receipt is None else receipt.files.get(JOURNAL_NAME)
+        size = self._files.size(path)
+        if sealed is None or size >= sealed.num_bytes:
+            return ""
+        return f"the file ends {sealed.num_bytes - size} bytes before what was sealed"
+
+    def _copy(self, digest: str) -> bytes | None:
+        if not is_sha256(digest):
+            return None
+        data = self._files.read_if_present(self.folder / ATTACHMENTS_FOLDER / digest)
+        return data if data is not None and sha256_hex(data) == digest else None
+
+
+def open_run(path: Path, *, files: Files = LOCAL, scratch: Path | None = None) -> Run:
+    """Open a run for reading: a run directory, its run.json, or an archive made by `runs pack`.
+
+    Args:
+        scratch: where an archive is unpacked into a private folder that closing removes; default: the system's.
+
+    Raises:
+        EvidenceError: Refused: `not_a_run`, `foreign_run`, `invalid_document`, `newer_version`, `bad_archive`.
+        HostError: Refused: `not_found` and what the disk says.
+    """
+    if not files.exists(path):
+        raise HostError(f"{path} does not exist", code="not_found", fix="check the path of the run")
+    folder = path.parent if path.name == ENVELOPE_NAME and not path.is_dir() else path
+    if folder.is_dir() and files.exists(folder / ENVELOPE_NAME):
+        return Run(folder, folder, files=files)
+    raise EvidenceError(
+        f"{folder} is not a run: it has no {ENVELOPE_NAME}",
+        code="not_a_run",
+        fix="name a directory made by `paritrace run -o`",
+    )
+
+
+def _checked(data: bytes, row: Attachment) -> bytes:
+    committed = data if isinstance(row.num_bytes, Gap) or not row.live else data[: row.num_bytes]
+    if not isinstance(row.sha256, Gap) and sha256_hex(committed) != row.sha256:
+        raise EvidenceError(
+            f"attachment {row.attachment_id} has other bytes than were registered",
+            code="attachment_changed",
+            fix="restore the file from a copy; `paritrace runs verify RUN` lists what changed",
+        )
+    return data

@@ -1,0 +1,45 @@
+"""What readers call a session's status: recorded facts and the life of its process, no guess at a cause (EV-17)."""
+
+from typing import assert_never
+
+from msgspec import Struct
+
+from paritrace.process.identity import Life, Liveness
+from paritrace.runs.envelope import ReceiptDocument, Session, SessionStatus
+
+
+class SeenStatus(Struct, frozen=True):
+    """`words` is what people read; it never names a cause that nobody recorded (P2)."""
+
+    status: SessionStatus
+    words: str
+
+
+def seen_status(row: Session, *, receipt: ReceiptDocument | None, liveness: Liveness) -> SeenStatus:
+    """Return the status of a session as a reader may state it."""
+    match row.status:
+        case SessionStatus.COMPLETED:
+            if receipt is None:
+                return SeenStatus(SessionStatus.INCOMPLETE, "incomplete; its receipt is missing")
+            return SeenStatus(row.status, "completed")
+        case SessionStatus.INTERRUPTED | SessionStatus.INCOMPLETE:
+            return SeenStatus(row.status, row.status.value)
+        case SessionStatus.RUNNING:
+            return _of_running(receipt, liveness)
+        case _:
+            assert_never(row.status)
+
+
+def _of_running(receipt: ReceiptDocument | None, liveness: Liveness) -> SeenStatus:
+    match liveness.life:
+        case Life.ALIVE:
+            return SeenStatus(SessionStatus.RUNNING, "running")
+        case Life.GONE:
+            words = "interrupted; cause unknown"
+            if receipt is not None:
+                words += f", after its receipt was written ({receipt.status.value})"
+            return SeenStatus(SessionStatus.INTERRUPTED, words)
+        case Life.NOT_CHECKABLE:
+            return SeenStatus(SessionStatus.RUNNING, f"running when last written; not checkable here: {liveness.why}")
+        case _:
+            assert_never(liveness.life)
