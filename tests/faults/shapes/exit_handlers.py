@@ -1,0 +1,16 @@
+"""atexit handlers, threads that outlive main, __del__ at shutdown, finally after sys.exit."""
+import atexit
+import sys
+import threading
+import time
+
+import torch
+
+atexit.register(lambda: print("atexit", (torch.ones(2) * 2).sum().item()))
+threading.Thread(target=lambda: (time.sleep(0.2), print("late thread", torch.ones(3).sum().item()))).start()
+model = torch.nn.Linear(2, 2)
+try:
+    print(model(torch.ones(1, 2)).shape)
+    sys.exit(0)
+finally:
+    print("finally")
