@@ -7,8 +7,6 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 from rich.cells import cell_len
-from tests.reports import comparisons
-from tests.reports.golden import assert_golden
 
 from paritrace.compare.result import (
     LADDER,
@@ -22,6 +20,8 @@ from paritrace.compare.result import (
 )
 from paritrace.reports.first_screen import Kept, first_screen
 from paritrace.reports.wording import CLASSES, GROUPS, REASONS
+from tests.reports import comparisons
+from tests.reports.golden import assert_golden
 
 KEPT = Kept(directory="B/comparisons/run-a/0123456789ab")
 SCREENS = {

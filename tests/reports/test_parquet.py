@@ -5,10 +5,10 @@ from io import BytesIO
 import pyarrow.parquet as pq
 import pytest
 from msgspec.structs import replace
-from tests.reports import call_rows
 
 from paritrace.compare.rows import Side
 from paritrace.reports import parquet
+from tests.reports import call_rows
 
 SCHEMES = {"bits": "xxh3-64", "elements": "elements-u64"}
 

@@ -96,7 +96,7 @@ def _contents(data: Bytes, dtype: str, known: Dtype) -> tuple[int, Moments | Non
 def _wrong_size(nbytes: int, dtype: str, num_elements: int) -> InternalError:
     return InternalError(
         f"{nbytes} bytes cannot hold {num_elements} elements of {dtype}",
-        code="summary-size",
+        code="summary_size",
         fix="report this with the kind of the tensor",
     )
 
