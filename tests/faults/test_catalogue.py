@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import pytest
+
 from benchmarks.faults.case import Control, Fault
 from benchmarks.faults.checkouts import WORKLOAD, edited, write_checkout
 from benchmarks.faults.controls import CONTROLS
