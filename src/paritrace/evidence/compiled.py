@@ -67,107 +67,164 @@ def wide_float16(bits: Any, wide: Any) -> None:
 
 
 @_cached
-def bounds_32(bits: Any, smallest_normal: Any, tallies: Any) -> None:
-    """The bounds of the finite float32 as ordered keys, and the counts of the rest."""
+def widen(tallies: Any, low: Any, high: Any) -> None:
+    """Widens the bounds of the keys."""
+    tallies[LOW], tallies[HIGH] = min(tallies[LOW], low), max(tallies[HIGH], high)
+
+
+@_cached
+def bounds_32(bits: Any, smallest_normal: Any, tallies: Any) -> Any:
+    """The bounds of the finite float32 as ordered keys, and the counts of the rest; whether all are finite."""
     infinity = U32(0x7F800000)
     lowest, highest = U32(0xFFFFFFFF), U32(0)
     low, high = I32(0x7FFFFFFF), I32(-0x80000000)
     no_low_bits = U32(0)
     for i in range(bits.size):
-        value = bits[i]
-        magnitude = U32(value & U32(0x7FFFFFFF))
+        magnitude = U32(bits[i] & U32(0x7FFFFFFF))
         lowest, highest = min(lowest, magnitude), max(highest, magnitude)
-        no_low_bits = U32(no_low_bits + U32(U32(value & U32(0xFFFF)) == U32(0)))
-        signed = I32(value)
+        no_low_bits = U32(no_low_bits + U32(U32(bits[i] & U32(0xFFFF)) == U32(0)))
+        signed = I32(bits[i])
         key = I32(signed ^ I32(I32(signed >> I32(31)) & I32(0x7FFFFFFF)))
-        low = min(low, key if magnitude < infinity else I32(0x7FFFFFFF))
-        high = max(high, key if magnitude < infinity else I32(-0x80000000))
-    tallies[LOW], tallies[HIGH] = min(tallies[LOW], I64(low)), max(tallies[HIGH], I64(high))
+        low, high = min(low, key), max(high, key)
     tallies[LOW_BITS_ZERO] += I64(no_low_bits)
     if lowest < smallest_normal:
-        small, zero, negative = U32(0), U32(0), U32(0)
-        for i in range(bits.size):
-            value = bits[i]
-            magnitude = U32(value & U32(0x7FFFFFFF))
-            small = U32(small + U32(magnitude < smallest_normal))
-            zero = U32(zero + U32(magnitude == U32(0)))
-            negative = U32(negative + U32(value == U32(0x80000000)))
-        tallies[ZERO] += I64(zero)
-        tallies[NEGATIVE_ZERO] += I64(negative)
-        tallies[SUBNORMAL] += I64(small) - I64(zero)
-    if highest >= infinity:
-        for i in range(bits.size):
-            value = bits[i]
-            magnitude = U32(value & U32(0x7FFFFFFF))
-            tallies[NONFINITE] += I64(magnitude >= infinity)
-            tallies[NAN] += I64(magnitude > infinity)
-            tallies[POSITIVE] += I64(value == infinity)
-            tallies[NEGATIVE] += I64(value == U32(0xFF800000))
+        small_32(bits, smallest_normal, tallies)
+    if highest < infinity:
+        widen(tallies, I64(low), I64(high))
+    else:
+        large_32(bits, tallies)
+    return highest < infinity
 
 
 @_cached
-def bounds_64(bits: Any, tallies: Any) -> None:
+def small_32(bits: Any, smallest_normal: Any, tallies: Any) -> None:
+    """Counts zeros and subnormals."""
+    small, zero, negative = U32(0), U32(0), U32(0)
+    for i in range(bits.size):
+        magnitude = U32(bits[i] & U32(0x7FFFFFFF))
+        small = U32(small + U32(magnitude < smallest_normal))
+        zero = U32(zero + U32(magnitude == U32(0)))
+        negative = U32(negative + U32(bits[i] == U32(0x80000000)))
+    tallies[ZERO] += I64(zero)
+    tallies[NEGATIVE_ZERO] += I64(negative)
+    tallies[SUBNORMAL] += I64(small) - I64(zero)
+
+
+@_cached
+def large_32(bits: Any, tallies: Any) -> None:
+    """Counts what is not finite, and widens the bounds by the rest."""
+    infinity = U32(0x7F800000)
+    for i in range(bits.size):
+        magnitude = U32(bits[i] & U32(0x7FFFFFFF))
+        if magnitude >= infinity:
+            tallies[NONFINITE] += 1
+            tallies[NAN] += I64(magnitude > infinity)
+            tallies[POSITIVE] += I64(bits[i] == infinity)
+            tallies[NEGATIVE] += I64(bits[i] == U32(0xFF800000))
+        else:
+            signed = I32(bits[i])
+            key = I64(signed ^ I32(I32(signed >> I32(31)) & I32(0x7FFFFFFF)))
+            widen(tallies, key, key)
+
+
+@_cached
+def bounds_64(bits: Any, tallies: Any) -> Any:
     """The same for float64."""
     infinity, smallest_normal = U64(0x7FF0000000000000), U64(0x0010000000000000)
     largest = I64(0x7FFFFFFFFFFFFFFF)
     lowest, highest = U64(0xFFFFFFFFFFFFFFFF), U64(0)
     low, high = largest, ~largest
     for i in range(bits.size):
-        value = bits[i]
-        magnitude = value & U64(0x7FFFFFFFFFFFFFFF)
+        magnitude = bits[i] & U64(0x7FFFFFFFFFFFFFFF)
         lowest, highest = min(lowest, magnitude), max(highest, magnitude)
-        signed = I64(value)
+        signed = I64(bits[i])
         key = signed ^ ((signed >> I64(63)) & largest)
-        low = min(low, key if magnitude < infinity else largest)
-        high = max(high, key if magnitude < infinity else ~largest)
-    tallies[LOW], tallies[HIGH] = min(tallies[LOW], low), max(tallies[HIGH], high)
+        low, high = min(low, key), max(high, key)
     if lowest < smallest_normal:
         for i in range(bits.size):
-            value = bits[i]
-            magnitude = value & U64(0x7FFFFFFFFFFFFFFF)
+            magnitude = bits[i] & U64(0x7FFFFFFFFFFFFFFF)
             tallies[ZERO] += I64(magnitude == U64(0))
-            tallies[NEGATIVE_ZERO] += I64(value == U64(0x8000000000000000))
+            tallies[NEGATIVE_ZERO] += I64(bits[i] == U64(0x8000000000000000))
             tallies[SUBNORMAL] += I64(magnitude < smallest_normal) - I64(magnitude == U64(0))
-    if highest >= infinity:
-        for i in range(bits.size):
-            value = bits[i]
-            magnitude = value & U64(0x7FFFFFFFFFFFFFFF)
-            tallies[NONFINITE] += I64(magnitude >= infinity)
+    if highest < infinity:
+        widen(tallies, low, high)
+    else:
+        large_64(bits, tallies)
+    return highest < infinity
+
+
+@_cached
+def large_64(bits: Any, tallies: Any) -> None:
+    """Counts what is not finite, and widens the bounds by the rest."""
+    infinity, largest = U64(0x7FF0000000000000), I64(0x7FFFFFFFFFFFFFFF)
+    for i in range(bits.size):
+        magnitude = bits[i] & U64(0x7FFFFFFFFFFFFFFF)
+        if magnitude >= infinity:
+            tallies[NONFINITE] += 1
             tallies[NAN] += I64(magnitude > infinity)
-            tallies[POSITIVE] += I64(value == infinity)
-            tallies[NEGATIVE] += I64(value == U64(0xFFF0000000000000))
+            tallies[POSITIVE] += I64(bits[i] == infinity)
+            tallies[NEGATIVE] += I64(bits[i] == U64(0xFFF0000000000000))
+        else:
+            signed = I64(bits[i])
+            key = signed ^ ((signed >> I64(63)) & largest)
+            widen(tallies, key, key)
+
+
+@_cached
+def finite_only(numbers: Any) -> Any:
+    """A copy with 0 in place of what is not finite."""
+    copy = np.empty(numbers.size, numbers.dtype)
+    for i in range(numbers.size):
+        copy[i] = numbers[i] if abs(numbers[i]) < np.inf else 0
+    return copy
 
 
 @_cached
 def moments(numbers: Any, sums: Any, squares: Any) -> None:
-    """Adds the finite numbers and their squares to the lanes; `numbers` start at lane 0."""
-    whole = numbers.size - numbers.size % LANES
-    for start in range(0, whole, LANES):
+    """Adds finite numbers and their squares to the lanes, four rows per visit of a lane; lane 0 comes first."""
+    fours = numbers.size - numbers.size % (4 * LANES)
+    for start in range(0, fours, 4 * LANES):
         for lane in range(LANES):
-            number = numbers[start + lane]
-            value = F64(number) if abs(number) < np.inf else F64(0)
+            a, b = F64(numbers[start + lane]), F64(numbers[start + LANES + lane])
+            c, d = F64(numbers[start + 2 * LANES + lane]), F64(numbers[start + 3 * LANES + lane])
+            sums[lane] = (((sums[lane] + a) + b) + c) + d
+            squares[lane] = (((squares[lane] + a * a) + b * b) + c * c) + d * d
+    for start in range(fours, numbers.size, LANES):
+        for lane in range(min(LANES, numbers.size - start)):
+            value = F64(numbers[start + lane])
             sums[lane] += value
             squares[lane] += value * value
-    for lane in range(numbers.size - whole):
-        number = numbers[whole + lane]
-        value = F64(number) if abs(number) < np.inf else F64(0)
-        sums[lane] += value
-        squares[lane] += value * value
 
 
 @_cached
 def only_squares(numbers: Any, squares: Any) -> None:
-    """Adds the squares of the finite numbers to the lanes; `numbers` start at lane 0."""
-    whole = numbers.size - numbers.size % LANES
-    for start in range(0, whole, LANES):
+    """Adds the squares of finite numbers to the lanes, in the same order."""
+    fours = numbers.size - numbers.size % (4 * LANES)
+    for start in range(0, fours, 4 * LANES):
         for lane in range(LANES):
-            number = numbers[start + lane]
-            value = F64(number) if abs(number) < np.inf else F64(0)
+            a, b = F64(numbers[start + lane]), F64(numbers[start + LANES + lane])
+            c, d = F64(numbers[start + 2 * LANES + lane]), F64(numbers[start + 3 * LANES + lane])
+            squares[lane] = (((squares[lane] + a * a) + b * b) + c * c) + d * d
+    for start in range(fours, numbers.size, LANES):
+        for lane in range(min(LANES, numbers.size - start)):
+            value = F64(numbers[start + lane])
             squares[lane] += value * value
-    for lane in range(numbers.size - whole):
-        number = numbers[whole + lane]
-        value = F64(number) if abs(number) < np.inf else F64(0)
-        squares[lane] += value * value
+
+
+@_cached
+def finite_squares(numbers: Any, squares: Any) -> None:
+    """Adds the squares of the finite numbers; a second look only where a lane shows that something is not finite."""
+    before = np.empty(LANES, F64)
+    for lane in range(LANES):
+        before[lane] = squares[lane]
+    only_squares(numbers, squares)
+    finite = True
+    for lane in range(LANES):
+        finite = finite and squares[lane] < np.inf
+    if not finite:
+        for lane in range(LANES):
+            squares[lane] = before[lane]
+        only_squares(finite_only(numbers), squares)
 
 
 @_cached
@@ -177,8 +234,9 @@ def summary_float32(bits: Any, sums: Any, squares: Any, tallies: Any) -> Any:
     for start in range(0, bits.size, BLOCK):
         block = bits[start : start + BLOCK]
         total += mixes(block)
-        bounds_32(block, U32(1 << 23), tallies)
-        moments(block.view(F32), sums, squares)
+        finite = bounds_32(block, U32(1 << 23), tallies)
+        numbers = block.view(F32)
+        moments(numbers if finite else finite_only(numbers), sums, squares)
     return total
 
 
@@ -191,8 +249,9 @@ def summary_bfloat16(bits: Any, sums: Any, squares: Any, tallies: Any) -> Any:
         wide = scratch[: block.size]
         wide_bfloat16(block, wide)
         total += mixes(block)
-        bounds_32(wide, U32(1 << 23), tallies)
-        moments(wide.view(F32), sums, squares)
+        finite = bounds_32(wide, U32(1 << 23), tallies)
+        numbers = wide.view(F32)
+        moments(numbers if finite else finite_only(numbers), sums, squares)
     return total
 
 
@@ -205,8 +264,9 @@ def summary_float16(bits: Any, sums: Any, squares: Any, tallies: Any) -> Any:
         wide = scratch[: block.size]
         wide_float16(block, wide)
         total += mixes(block)
-        bounds_32(wide, U32(113 << 23), tallies)
-        moments(wide.view(F32), sums, squares)
+        finite = bounds_32(wide, U32(113 << 23), tallies)
+        numbers = wide.view(F32)
+        moments(numbers if finite else finite_only(numbers), sums, squares)
     return total
 
 
@@ -216,8 +276,9 @@ def summary_float64(bits: Any, sums: Any, squares: Any, tallies: Any) -> Any:
     for start in range(0, bits.size, BLOCK):
         block = bits[start : start + BLOCK]
         total += mixes(block)
-        bounds_64(block, tallies)
-        moments(block.view(F64), sums, squares)
+        finite = bounds_64(block, tallies)
+        numbers = block.view(F64)
+        moments(numbers if finite else finite_only(numbers), sums, squares)
     return total
 
 
@@ -228,7 +289,7 @@ def state_float32(bits: Any, squares: Any) -> Any:
     for start in range(0, bits.size, BLOCK):
         block = bits[start : start + BLOCK]
         total += mixes(block)
-        only_squares(block.view(F32), squares)
+        finite_squares(block.view(F32), squares)
     return total
 
 
@@ -241,7 +302,7 @@ def state_bfloat16(bits: Any, squares: Any) -> Any:
         wide = scratch[: block.size]
         wide_bfloat16(block, wide)
         total += mixes(block)
-        only_squares(wide.view(F32), squares)
+        finite_squares(wide.view(F32), squares)
     return total
 
 
@@ -254,7 +315,7 @@ def state_float16(bits: Any, squares: Any) -> Any:
         wide = scratch[: block.size]
         wide_float16(block, wide)
         total += mixes(block)
-        only_squares(wide.view(F32), squares)
+        finite_squares(wide.view(F32), squares)
     return total
 
 
@@ -264,7 +325,7 @@ def state_float64(bits: Any, squares: Any) -> Any:
     for start in range(0, bits.size, BLOCK):
         block = bits[start : start + BLOCK]
         total += mixes(block)
-        only_squares(block.view(F64), squares)
+        finite_squares(block.view(F64), squares)
     return total
 
 

@@ -8,11 +8,13 @@ most about twice what knowing its length would have cost. Every function here an
 
 import importlib
 import importlib.util
+import struct
 import sys
 from functools import cache
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 from msgspec import Struct
 
 from paritrace.evidence.arrays import Bytes
@@ -21,6 +23,9 @@ from paritrace.evidence.statistics import FLOATS, LANES, Lanes, Totals
 
 PAYS_OFF_AFTER = 64 << 20  # numbers; NumPy takes 3 to 6 ns for one, so about 0.3 s: what a warm start costs
 CALL_WORTH = 4096  # numbers; what NumPy needs for them it also needs for the calls into it, about 20 us
+
+
+_NO_TALLIES = np.array([(1 << 63) - 1, -1 << 63, *[0] * 8], dtype=np.int64)  # lowest and highest key, then counts
 
 
 class _Ledger(Struct):
@@ -42,43 +47,41 @@ def available() -> bool:
 def summary(data: Bytes, component: Component) -> tuple[int, Totals] | None:
     """The element sum and the totals of `statistics.gather`, from one pass over memory."""
     layout = FLOATS.get(component)
-    if layout is None or not _pays_off(data):
+    if layout is None or not _pays_off(bits := data.view(layout.bits)):
         return None
-    totals = Totals(np.zeros(LANES), np.zeros(LANES))
-    tallies = np.zeros(10, dtype=np.int64)
-    largest = (1 << 63) - 1
-    tallies[0], tallies[1] = largest, ~largest
-    elements = _call("SUMMARY", component, data.view(layout.bits), totals.sums, totals.squares, tallies)
+    totals = Totals(np.zeros((2, LANES)))
+    tallies = _NO_TALLIES.copy()
+    elements = _call("SUMMARY", component, bits, totals.lanes[0], totals.lanes[1], tallies)
     if elements is None:
         return None
-    _read_tallies(totals, tallies.tolist(), component, data.size // layout.itemsize)
+    _read_tallies(totals, tallies.tolist(), component, bits.size)
     return elements, totals
 
 
 def state(data: Bytes, component: Component) -> tuple[int, Lanes] | None:
     """The element sum and the lanes of the sum of squares, from one pass over memory."""
     layout = FLOATS.get(component)
-    if layout is None or not _pays_off(data):
+    if layout is None or not _pays_off(bits := data.view(layout.bits)):
         return None
     squares = np.zeros(LANES)
-    elements = _call("STATE", component, data.view(layout.bits), squares)
+    elements = _call("STATE", component, bits, squares)
     return None if elements is None else (elements, squares)
 
 
 def element_sum(data: Bytes, itemsize: int) -> int | None:
     """`elements-u64` of elements of 2, 4 or 8 bytes."""
-    if itemsize not in (2, 4, 8) or not _pays_off(data):
+    if itemsize not in (2, 4, 8) or not _pays_off(bits := data.view(f"u{itemsize}")):
         return None
-    return _call("ELEMENTS", itemsize, data.view(f"u{itemsize}"))
+    return _call("ELEMENTS", itemsize, bits)
 
 
-def _pays_off(data: Bytes) -> bool:
+def _pays_off(bits: npt.NDArray[Any]) -> bool:
     """Whether to use the kernels by now; writeable, aligned memory only, because every other kind is compiled anew."""
     if _ledger.handled < PAYS_OFF_AFTER:
-        _ledger.handled += CALL_WORTH + data.size // 4
+        _ledger.handled += CALL_WORTH + bits.size
         return False
-    flags = data.flags
-    return not _ledger.broken and flags.writeable and data.ctypes.data % 8 == 0 and available()
+    flags = bits.flags
+    return not _ledger.broken and flags.writeable and flags.aligned and available()
 
 
 def _call(table: str, key: Component | int, *arguments: Any) -> int | None:
@@ -108,5 +111,7 @@ def _read_tallies(totals: Totals, tallies: list[int], component: Component, num_
 def _number(key: int, component: Component) -> float:
     """The number of an ordered key: a signed integer whose order is that of the floats, of float32 for narrow ones."""
     wide = FLOATS[Component.FLOAT64 if component is Component.FLOAT64 else Component.FLOAT32]
-    bits = key if key >= 0 else (key ^ wide.magnitude) & (wide.sign | wide.magnitude)
-    return float(np.array(bits, dtype=wide.bits).view(wide.bits.replace("u", "f")))
+    magnitude = int(wide.magnitude)
+    bits = key if key >= 0 else int(wide.sign) | (magnitude ^ (key & magnitude))
+    size, code = (8, "<d") if wide.itemsize == 8 else (4, "<f")
+    return float(struct.unpack(code, bits.to_bytes(size, "little"))[0])

@@ -34,23 +34,36 @@ Numbers = npt.NDArray[Any]
 
 
 class FloatFormat(Struct, frozen=True):
-    """The bits of a float type: unsigned integers of dtype `bits`."""
+    """The bits of a float type; the numbers are NumPy scalars of the dtype `bits`, which saves their conversion."""
 
     bits: str
     itemsize: int
-    sign: int
-    magnitude: int
-    smallest_normal: int
-    infinity: int
+    sign: Any
+    magnitude: Any
+    smallest_normal: Any
+    infinity: Any
+
+
+def _float_format(itemsize: int, mantissa: int) -> FloatFormat:
+    scalar = np.dtype(f"<u{itemsize}").type
+    sign = 1 << (8 * itemsize - 1)
+    return FloatFormat(
+        bits=f"<u{itemsize}",
+        itemsize=itemsize,
+        sign=scalar(sign),
+        magnitude=scalar(sign - 1),
+        smallest_normal=scalar(1 << mantissa),
+        infinity=scalar(sign - (1 << mantissa)),
+    )
 
 
 FLOATS = {
-    Component.FLOAT64: FloatFormat("<u8", 8, 1 << 63, (1 << 63) - 1, 1 << 52, 0x7FF << 52),
-    Component.FLOAT32: FloatFormat("<u4", 4, 1 << 31, (1 << 31) - 1, 1 << 23, 0xFF << 23),
-    Component.BFLOAT16: FloatFormat("<u2", 2, 1 << 15, (1 << 15) - 1, 1 << 7, 0xFF << 7),
-    Component.FLOAT16: FloatFormat("<u2", 2, 1 << 15, (1 << 15) - 1, 1 << 10, 0x1F << 10),
+    Component.FLOAT64: _float_format(8, mantissa=52),
+    Component.FLOAT32: _float_format(4, mantissa=23),
+    Component.BFLOAT16: _float_format(2, mantissa=7),
+    Component.FLOAT16: _float_format(2, mantissa=10),
 }
-LOW_BITS = 0xFFFF
+LOW_BITS = np.uint32(0xFFFF)
 _NUMPY_NAMES = {
     Component.FLOAT64: "<f8",
     Component.FLOAT32: "<f4",
@@ -64,10 +77,9 @@ _NUMPY_NAMES = {
 
 
 class Totals(Struct, gc=False):
-    """What is gathered over the numbers: `sums` and `squares` are lanes."""
+    """What is gathered over the numbers; row 0 of `lanes` sums the numbers, row 1 their squares."""
 
-    sums: Lanes
-    squares: Lanes
+    lanes: Lanes
     min: float = math.inf
     max: float = -math.inf
     finite: int = 0
@@ -95,33 +107,35 @@ def sum_of_squares(data: Bytes, *, dtype: str, component: Component) -> float:
             table = _byte_table(dtype)
             return exact_sum(table.finite_values**2 * byte_counts(data))
         lanes = np.zeros(LANES)
-        scratch = _scratch(data.size)
+        scratch = np.empty((_num_rows(data, component), LANES))
         for values in _blocks(data, component):
             rows = _rows(scratch, values if component not in FLOATS else _finite_or_zero(values))
             np.multiply(rows[1:], rows[1:], out=rows[1:])
-            lanes = _add_rows(rows, lanes)
+            rows[0] = lanes
+            lanes = np.add.reduce(rows, axis=0)
         return exact_sum(lanes)
 
 
 def gather(data: Bytes, component: Component) -> Totals:
     """The totals of numbers wider than a byte."""
-    totals = Totals(np.zeros(LANES), np.zeros(LANES))
+    totals = Totals(np.zeros((2, LANES)))
     float_format = FLOATS.get(component)
-    scratch = _scratch(data.size)
+    scratch = np.empty((2, _num_rows(data, component), LANES))
     start = 0
     for values in _blocks(data, component):
-        finite = values
-        if float_format is not None:
-            bits = data.view(float_format.bits)[start : start + values.size]
-            _count_floats(totals, bits, float_format)
-            finite = _bounds_of_floats(totals, values)
+        if float_format is None:
+            _count_integers(totals, values)
+            finite = values
         else:
-            _bounds_of_integers(totals, values)
+            bits = data.view(float_format.bits)[start : start + values.size]
+            _count_small(totals, bits, float_format)
+            finite = _count_large(totals, values)
         start += values.size
-        rows = _rows(scratch, finite)
-        totals.sums = _add_rows(rows, totals.sums)
-        np.multiply(rows[1:], rows[1:], out=rows[1:])
-        totals.squares = _add_rows(rows, totals.squares)
+        rows = _rows(scratch[0], finite)
+        planes = scratch[:, : len(rows)]
+        planes[:, 0] = totals.lanes
+        np.multiply(rows[1:], rows[1:], out=planes[1, 1:])
+        totals.lanes = np.add.reduce(planes, axis=1)
     return totals
 
 
@@ -138,28 +152,25 @@ def finished(totals: Totals) -> tuple[Moments, Counts]:
     )
     if not totals.finite:
         return Moments(None, None, None, None, None), counts
-    low, high = (
-        totals.min + 0.0,
-        totals.max + 0.0,
-    )  # -0.0 becomes 0.0: which zero came first says nothing
-    sums = (_or_none(exact_sum(totals.sums)), _or_none(exact_sum(totals.squares)))
-    return Moments(low, high, *sums, max(abs(low), abs(high))), counts
+    low, high = totals.min + 0.0, totals.max + 0.0  # -0.0 becomes 0.0: which zero came first says nothing
+    total, squares = exact_sum(totals.lanes[0]), exact_sum(totals.lanes[1])
+    return Moments(low, high, _or_none(total), _or_none(squares), max(abs(low), abs(high))), counts
 
 
-def _count_floats(totals: Totals, bits: Numbers, layout: FloatFormat) -> None:
-    magnitude = bits & bits.dtype.type(layout.magnitude)
-    small = int(np.count_nonzero(magnitude < layout.smallest_normal))
-    if small:
+def _count_small(totals: Totals, bits: Numbers, layout: FloatFormat) -> None:
+    """Zeros and subnormals, and float32 without low bits."""
+    magnitude = bits & layout.magnitude
+    if np.minimum.reduce(magnitude) < layout.smallest_normal:
         zero = bits.size - int(np.count_nonzero(magnitude))
         totals.zero += zero
-        totals.subnormal += small - zero
+        totals.subnormal += int(np.count_nonzero(magnitude < layout.smallest_normal)) - zero
         totals.negative_zero += int(np.count_nonzero(bits == layout.sign)) if zero else 0
     if layout is FLOATS[Component.FLOAT32]:
-        totals.low_bits_zero += bits.size - int(np.count_nonzero(bits & bits.dtype.type(LOW_BITS)))
+        totals.low_bits_zero += bits.size - int(np.count_nonzero(bits & LOW_BITS))
 
 
-def _bounds_of_floats(totals: Totals, values: Numbers) -> Numbers:
-    """Adds the bounds and the counts of non-finite values; returns the values with 0 in place of those."""
+def _count_large(totals: Totals, values: Numbers) -> Numbers:
+    """The bounds, and the counts of what is not finite; returns the values with 0 in place of those."""
     low, high = float(np.minimum.reduce(values)), float(np.maximum.reduce(values))
     if math.isfinite(low) and math.isfinite(high):
         finite, num_finite = values, values.size
@@ -179,7 +190,7 @@ def _bounds_of_floats(totals: Totals, values: Numbers) -> Numbers:
     return finite
 
 
-def _bounds_of_integers(totals: Totals, values: Numbers) -> None:
+def _count_integers(totals: Totals, values: Numbers) -> None:
     totals.finite += values.size
     totals.zero += values.size - int(np.count_nonzero(values))
     totals.min = min(totals.min, float(np.minimum.reduce(values)))
@@ -207,8 +218,10 @@ def _blocks(data: Bytes, component: Component) -> Iterator[Numbers]:
             yield block
 
 
-def _scratch(num_bytes: int) -> Lanes:
-    return np.empty((min(BLOCK, num_bytes) // LANES + 2, LANES))
+def _num_rows(data: Bytes, component: Component) -> int:
+    """Rows of lanes that a block of the data needs, and one more on top."""
+    itemsize = np.dtype(FLOATS[component].bits if component in FLOATS else _NUMPY_NAMES[component]).itemsize
+    return 1 - (-min(BLOCK, data.size // itemsize) // LANES)
 
 
 def _rows(scratch: Lanes, values: Numbers) -> Lanes:
@@ -216,15 +229,9 @@ def _rows(scratch: Lanes, values: Numbers) -> Lanes:
     rows = scratch[: 1 - (-values.size // LANES)]
     flat = rows.reshape(-1)
     flat[LANES : LANES + values.size] = values
-    flat[LANES + values.size :] = 0.0
+    if values.size % LANES:
+        flat[LANES + values.size :] = 0.0
     return rows
-
-
-def _add_rows(rows: Lanes, lanes: Lanes) -> Lanes:
-    """`lanes` plus the rows, one row after the other."""
-    rows[0] = lanes
-    total: Lanes = np.add.reduce(rows, axis=0)
-    return total
 
 
 def exact_sum(values: Lanes) -> float:

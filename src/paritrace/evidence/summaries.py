@@ -50,18 +50,18 @@ def summarise(buffer: ReadBuffer, *, dtype: str, num_elements: int, regions: int
     known = dtype_of(dtype)
     if num_elements * known.itemsize != data.size and known.component is not None:
         raise _wrong_size(data.size, dtype, num_elements)
-    xor = xor_words(data, regions)
+    words = xor_words(data, regions).astype(">u4").tobytes().hex()
     samples = _samples(data, known.itemsize)
     element_sum, moments, counts, gap = _contents(data, dtype, known)
     return SlotSummary(
         bits=f"{strong(data):016x}",
-        xor=xor.astype(">u4").tobytes().hex(),
+        xor=words,
         regions=_region_format(regions) % strong_regions(data, regions),
         elements=f"{element_sum:016x}",
         moments=moments,
         counts=counts,
         samples=samples.hex(),
-        degenerate=data.size > 0 and (not xor.any() or _constant(data, samples, known)),
+        degenerate=data.size > 0 and (not words.strip("0") or _constant(data, samples, known)),
         statistics_gap=gap,
     )
 
