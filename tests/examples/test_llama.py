@@ -1,0 +1,73 @@
+"""The Llama example: eager against SDPA, and a wrong epsilon behind it, from the commands of its README."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from tests.cases.captures import compare, run_captured
+
+from paritrace.compare.result import Comparison, Group
+
+EXAMPLE = Path(__file__).parents[2] / "examples" / "llama"
+TRAIN = EXAMPLE / "train.py"
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    place = tmp_path_factory.mktemp("llama")
+    variants = {
+        "eager": ("--attn", "eager"),
+        "sdpa": ("--attn", "sdpa"),
+        "epsilon": ("--attn", "eager", "--eps", "1e-5"),
+        "sdpa-epsilon": ("--attn", "sdpa", "--eps", "1e-5"),
+    }
+    for name, arguments in variants.items():
+        done = run_captured(TRAIN, place / name, *arguments, steps="0:2")
+        assert done.status == 0, done.stderr
+    return {name: place / name for name in variants}
+
+
+def first(result: Comparison) -> tuple[str, str, int, str]:
+    assert result.first_difference is not None
+    found = result.first_difference
+    return found.group.value, found.module, found.step, found.phase
+
+
+@pytest.mark.slow
+def test_eager_against_sdpa_parts_at_the_attention_of_layer_0(runs: dict[str, Path]) -> None:
+    result = compare(runs["eager"], runs["sdpa"])
+    assert first(result) == (Group.ORIGINATES, "model.layers.0.self_attn", 0, "forward")
+    assert result.first_difference is not None
+    assert result.first_difference.region
+    assert not [found for found in result.origins if found.group is Group.OUTSIDE]
+    assert any("attn_implementation" in change.name for change in result.changed)
+
+
+@pytest.mark.slow
+def test_the_wrong_epsilon_alone_parts_at_the_first_norm(runs: dict[str, Path]) -> None:
+    result = compare(runs["eager"], runs["epsilon"])
+    group, module, step, phase = first(result)
+    assert (group, step, phase) == (Group.ORIGINATES, 0, "forward")
+    assert module == "model.layers.0.input_layernorm"
+    assert any("rms_norm_eps" in change.name for change in result.changed)
+
+
+@pytest.mark.slow
+def test_both_at_once_show_the_epsilon_first_because_its_norm_runs_first(runs: dict[str, Path]) -> None:
+    result = compare(runs["eager"], runs["sdpa-epsilon"])
+    assert first(result)[1] == "model.layers.0.input_layernorm"
+    assert {finding.strength for finding in result.findings} == {"bits only"}
+    assert {"model.layers.0.input_layernorm"} <= {found.module for found in result.origins}
+
+
+@pytest.mark.slow
+def test_the_readme_commands_are_those_that_run() -> None:
+    text = (EXAMPLE / "README.md").read_text(encoding="utf-8")
+    done = subprocess.run(
+        [sys.executable, str(TRAIN), "--help"], capture_output=True, text=True, timeout=120, check=True
+    )
+    for line in text.splitlines():
+        if "train.py" in line and line.startswith("paritrace run"):
+            options = [word for word in line.split("train.py", 1)[1].split() if word.startswith("--")]
+            assert all(option in done.stdout for option in options), line
