@@ -1,6 +1,7 @@
 """The first screen (CP-29, CP-30): golden files, what it must and must not say, and its bounds for any record."""
 
 import re
+from collections.abc import Callable
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -21,7 +22,6 @@ from paritrace.compare.result import (
 from paritrace.reports.first_screen import Kept, first_screen
 from paritrace.reports.wording import CLASSES, GROUPS, REASONS
 from tests.reports import comparisons
-from tests.reports.golden import assert_golden
 
 KEPT = Kept(directory="B/comparisons/run-a/0123456789ab")
 SCREENS = {
@@ -34,8 +34,8 @@ HOSTILE = "\x1b[31m[F9]\n\u202eevil\x07[bold]" + "x" * 500
 
 
 @pytest.mark.parametrize("name", SCREENS)
-def test_cp29_screen_is_as_kept(name: str) -> None:
-    assert_golden(f"first_screen_{name}.txt", first_screen(SCREENS[name](), kept=KEPT))
+def test_cp29_screen_is_as_kept(name: str, golden: Callable[[str, str], None]) -> None:
+    golden(f"first_screen/{name}.txt", first_screen(SCREENS[name](), kept=KEPT))
 
 
 def test_cp29_finding_then_strength_then_ladder() -> None:
