@@ -3,7 +3,7 @@
 import os
 import secrets
 import stat
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
@@ -19,6 +19,7 @@ LOCK_WAIT_SECONDS = (
     30.0  # holders keep a lock for a few milliseconds; a thousand ranks starting at once stay below this
 )
 LOCK_POLL_SECONDS = 0.01  # short beside the holding time of a replace with two fsyncs
+TEMPORARY_PREFIX = ".paritrace-"  # hidden: every reader ignores it
 _TAIL_BYTES = 1 << 16
 
 
@@ -40,19 +41,8 @@ class Files:
             HostError: Refused, the old file is untouched and no temporary file is left; Failed only when the new
                 content is in place but its folder could not be forced to disk.
         """
-        target = self._resolved(path)
-        self.mkdir(target.parent)
-        mode = self._mode_of_file(target)
-        temporary = target.parent / f".paritrace-{secrets.token_hex(8)}.tmp"
-        try:
-            with translated(path, "write"):
-                self._write_whole(temporary, data, mode)
-                self._primitives.rename(temporary, target)
-        except BaseException:
-            self._discard(temporary)
-            raise
-        with translated(path, "force the folder to disk of", outcome=Outcome.FAILED):
-            self._sync_folder(target.parent)
+        with self.replacing(path) as replacement:
+            replacement.write(data)
 
     @contextmanager
     def replacing(self, path: Path) -> Iterator[Replacement]:
@@ -63,24 +53,41 @@ class Files:
         target = self._resolved(path)
         self.mkdir(target.parent)
         mode = self._mode_of_file(target)
-        temporary = target.parent / f".paritrace-{secrets.token_hex(8)}.tmp"
-        try:
-            with translated(path, "write"):
-                fd = self._primitives.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW)
-            replacement = Replacement(self._primitives, path, fd)
-            try:
-                yield replacement
-            except BaseException:
-                replacement.abandon()
-                raise
+        with self._staged(path, target.parent) as replacement:
+            yield replacement
             replacement.finish(mode=mode)
-            with translated(path, "rename"):
-                self._primitives.rename(temporary, target)
-        except BaseException:
-            self._discard(temporary)
-            raise
-        with translated(path, "force the folder to disk of", outcome=Outcome.FAILED):
-            self._sync_folder(target.parent)
+            with translated(path, "replace"):
+                self._primitives.rename(replacement.temporary, target)
+        self._sync_folder_of(path, target.parent)
+
+    def create(self, path: Path, chunks: Iterable[bytes]) -> None:
+        """Write a new file from a stream; the name appears last and only if nothing has it.
+
+        Raises:
+            HostError: Refused, code `already_there` and others, nothing is left; Failed as for `replace`.
+        """
+        self.mkdir(path.parent)
+        with self._staged(path, path.parent) as replacement:
+            for chunk in chunks:
+                replacement.write(chunk)
+            replacement.finish(mode=None)
+            with translated(path, "create"):
+                self._primitives.link(replacement.temporary, path)
+        self._discard(replacement.temporary)
+        self._sync_folder_of(path, path.parent)
+
+    def write_scratch(self, path: Path, chunks: Iterable[bytes]) -> None:
+        """Write a new file into a private scratch folder; nothing is forced to disk."""
+        self.mkdir(path.parent)
+        with translated(path, "write"):
+            fd = self._primitives.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600)
+        try:
+            for chunk in chunks:
+                with translated(path, "write"):
+                    self._write_all(fd, chunk)
+        finally:
+            with translated(path, "close"):
+                self._primitives.close(fd)
 
     def write_once(self, path: Path, data: bytes) -> bool:
         """Write a content-addressed file; return False when a file of that name and size is there already."""
@@ -142,6 +149,11 @@ class Files:
         """Remove one empty folder."""
         with translated(path, "remove the folder"):
             self._primitives.rmdir(path)
+
+    def rename_folder(self, path: Path, new_path: Path) -> None:
+        """Give a folder another name beside its old one; a symbolic link is renamed itself."""
+        with translated(path, "rename"):
+            self._primitives.rename(path, new_path)
 
     # --- read --------------------------------------------------------------------------------------------------
 
@@ -279,20 +291,28 @@ class Files:
                 f"{path} is not a regular file", code="not_a_file", fix="name a regular file, not a folder or device"
             )
 
-    def _write_whole(self, path: Path, data: bytes, mode: int | None) -> None:
-        fd = self._primitives.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW)
+    @contextmanager
+    def _staged(self, path: Path, folder: Path) -> Iterator[Replacement]:
+        """Open a hidden temporary file that the block fills and publishes; it is gone in every path."""
+        temporary = folder / f"{TEMPORARY_PREFIX}{secrets.token_hex(8)}.tmp"
+        with translated(path, "write"):
+            fd = self._primitives.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW)
+        replacement = Replacement(self._primitives, path, fd, temporary)
         try:
-            if mode is not None:
-                self._primitives.chmod(fd, mode)
-            left = memoryview(data)
-            while left:
-                left = left[self._primitives.write(fd, left) :]
-            self._primitives.fsync(fd)
+            yield replacement
         except BaseException:
-            with suppress(OSError):
-                self._primitives.close(fd)
+            replacement.abandon()
+            self._discard(temporary)
             raise
-        self._primitives.close(fd)
+
+    def _write_all(self, fd: int, data: bytes) -> None:
+        left = memoryview(data)
+        while left:
+            left = left[self._primitives.write(fd, left) :]
+
+    def _sync_folder_of(self, path: Path, folder: Path) -> None:
+        with translated(path, "force the folder to disk of", outcome=Outcome.FAILED):
+            self._sync_folder(folder)
 
     def _sync_folder(self, folder: Path) -> None:
         fd = self._primitives.open(folder, os.O_RDONLY | os.O_DIRECTORY)

@@ -46,6 +46,10 @@ class Primitives:
         self.before("rename", str(target))
         os.rename(source, target)
 
+    def link(self, source: Path, target: Path) -> None:
+        self.before("link", str(target))
+        os.link(source, target, follow_symlinks=False)
+
     def unlink(self, path: Path) -> None:
         self.before("unlink", str(path))
         os.unlink(path)

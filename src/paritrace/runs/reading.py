@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from pathlib import Path
 from types import TracebackType
-from weakref import finalize
+from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
@@ -29,6 +29,9 @@ from paritrace.runs.envelope import (
 )
 from paritrace.runs.rows import attachment_row
 from paritrace.runs.status import SeenStatus, seen_status
+
+if TYPE_CHECKING:
+    from paritrace.runs.pack import Scratch
 
 
 class SessionView(Struct, frozen=True):
@@ -64,13 +67,11 @@ class SessionView(Struct, frozen=True):
 class Run:
     """A run that is open for reading. Closing it removes what was unpacked from an archive."""
 
-    def __init__(
-        self, path: Path, folder: Path, *, files: Files, cleanup: "finalize[..., object] | None" = None
-    ) -> None:
+    def __init__(self, path: Path, folder: Path, *, files: Files, scratch: "Scratch | None" = None) -> None:
         self.path = path
         self.folder = folder
         self._files = files
-        self._cleanup = cleanup
+        self._scratch = scratch
         data = files.read(folder / ENVELOPE_NAME)
         parsed = parse_envelope(data, name=str(path / ENVELOPE_NAME))
         self.envelope: Envelope = parsed.envelope
@@ -140,8 +141,8 @@ class Run:
 
     def close(self) -> None:
         """Remove what was unpacked; closing twice is allowed."""
-        if self._cleanup is not None:
-            self._cleanup()
+        if self._scratch is not None:
+            self._scratch.remove()
 
     def __enter__(self) -> "Run":
         return self
@@ -183,13 +184,22 @@ def open_run(path: Path, *, files: Files = LOCAL, scratch: Path | None = None) -
     if not files.exists(path):
         raise HostError(f"{path} does not exist", code="not_found", fix="check the path of the run")
     folder = path.parent if path.name == ENVELOPE_NAME and not path.is_dir() else path
-    if folder.is_dir() and files.exists(folder / ENVELOPE_NAME):
+    if folder.is_dir():
+        if not files.exists(folder / ENVELOPE_NAME):
+            raise EvidenceError(
+                f"{folder} is not a run: it has no {ENVELOPE_NAME}",
+                code="not_a_run",
+                fix="name a directory made by `paritrace run -o`, or an archive made by `paritrace runs pack`",
+            )
         return Run(folder, folder, files=files)
-    raise EvidenceError(
-        f"{folder} is not a run: it has no {ENVELOPE_NAME}",
-        code="not_a_run",
-        fix="name a directory made by `paritrace run -o`",
-    )
+    from paritrace.runs.pack import unpack  # zstandard and tarfile are loaded only for archives
+
+    unpacked = unpack(path, scratch=scratch, files=files)
+    try:
+        return Run(path, unpacked.folder, files=files, scratch=unpacked)
+    except BaseException:
+        unpacked.remove()
+        raise
 
 
 def _checked(data: bytes, row: Attachment) -> bytes:
