@@ -12,7 +12,8 @@ BIN := .venv/bin
 CONSTRAINTS := requirements/constraints.txt
 PYTEST := OMP_NUM_THREADS=1 $(BIN)/python -m pytest
 
-.PHONY: demo test test-slow check format bench docs golden clean
+.PHONY: demo test test-slow check check-format check-lint check-types check-layers check-docs
+.PHONY: format bench docs golden clean
 .DELETE_ON_ERROR:
 
 demo: .venv/.ready
@@ -24,12 +25,23 @@ test: .venv/.ready
 test-slow: .venv/.ready
 	$(PYTEST) -n $(WORKERS) -m slow --durations=15
 
-check: .venv/.ready
+# `make -k check` goes on after the first part that fails.
+check: check-format check-lint check-types check-layers check-docs
+
+check-format: .venv/.ready
 	$(BIN)/ruff format --check .
+
+check-lint: .venv/.ready
 	$(BIN)/ruff check .
+
+check-types: .venv/.ready
 	$(BIN)/mypy
 	$(BIN)/pyright --pythonpath $(BIN)/python
+
+check-layers: .venv/.ready
 	$(BIN)/lint-imports
+
+check-docs: .venv/.ready
 	$(BIN)/python docs/generate.py --check
 
 format: .venv/.ready
