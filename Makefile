@@ -13,7 +13,7 @@ CONSTRAINTS := requirements/constraints.txt
 PYTEST := OMP_NUM_THREADS=1 $(BIN)/python -m pytest
 
 .PHONY: demo test test-slow check check-format check-lint check-types check-layers check-docs
-.PHONY: format bench docs golden clean
+.PHONY: format bench docs golden hooks clean
 .DELETE_ON_ERROR:
 
 demo: .venv/.ready
@@ -57,6 +57,9 @@ docs: .venv/.ready
 golden: .venv/.ready
 	PARITRACE_UPDATE_GOLDEN=1 $(PYTEST) -n $(WORKERS) -m "slow or not slow"
 	$(BIN)/python docs/generate.py
+
+hooks:
+	git config core.hooksPath .githooks
 
 clean:
 	rm -rf .venv demo-out build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
