@@ -66,7 +66,7 @@ def new_place(keep: Path | None, *, files: Files) -> Path:
         return Path(tempfile.mkdtemp(prefix="paritrace-demo-"))
     if keep.exists() and (not keep.is_dir() or any(keep.iterdir())):
         raise RequestError(
-            f"{keep} exists and is not an empty directory", code="place_taken", fix="name a new directory with --keep"
+            f"{keep} exists and is not an empty directory", code="already_there", fix="name a new directory with --keep"
         )
     files.mkdir(keep)
     return keep.resolve()

@@ -1,0 +1,100 @@
+"""The scorer's rules: what counts as exact, adjacent, missed, and as a claim (CP-18)."""
+
+import msgspec
+import pytest
+
+from benchmarks.faults.case import Answer, Control, Expected, Fault, Variant
+from benchmarks.faults.judging import Sources, judge_control, judge_fault
+from paritrace.compare.result import Comparison, Difference, DifferenceClass, Group, OneSided, Outside
+from tests.reports.comparisons import agreeing
+
+TEXT = "a\nb\nc\nd  # PLANT\ne\nf\n" + "g\n" * 20
+SOURCES = Sources(baseline={"model.py": TEXT.replace("# PLANT", "")}, candidate={"model.py": TEXT})
+PLANT = Fault(
+    name="x",
+    mechanism="",
+    candidate=Variant(),
+    expected=(Expected(groups=("originates",), file="model.py", at="# PLANT", module="blocks.0.attention"),),
+)
+
+
+def difference(**changes: object) -> Difference:
+    found = Difference(
+        rank=0,
+        step=0,
+        microbatch=0,
+        phase="forward",
+        level="op",
+        function="aten.mul.Tensor",
+        file="model.py",
+        line=4,
+        module="blocks.0.attention",
+        slot="out[0]",
+        difference_class=DifferenceClass.BITS_ONLY,
+        group=Group.ORIGINATES,
+        baseline_record_id=1,
+        candidate_record_id=1,
+        undetermined_before=0,
+    )
+    return msgspec.structs.replace(found, **changes)
+
+
+def result(first: Difference | None, **changes: object) -> Comparison:
+    origins = () if first is None else (first,)
+    counts = msgspec.structs.replace(agreeing().counts, different=0 if first is None else 1)
+    empty = {"outside": (), "recorded_on_one_side": (), "settled": None, "counts": counts}
+    return msgspec.structs.replace(agreeing(), first_difference=first, origins=origins, **{**empty, **changes})
+
+
+@pytest.mark.parametrize(
+    ("changes", "answer"),
+    [
+        ({}, Answer.EXACT),
+        ({"line": 6}, Answer.ADJACENT),
+        ({"line": 20}, Answer.MISSED),
+        ({"line": 20, "region": True, "candidate_site": "model.py:2-5"}, Answer.EXACT),
+        ({"file": "train.py"}, Answer.MISSED),
+        ({"step": 1}, Answer.MISSED),
+        ({"module": "blocks.1.attention"}, Answer.MISSED),
+        ({"module": "blocks.0.attention.query"}, Answer.EXACT),
+        ({"group": Group.PROPAGATES}, Answer.MISSED),
+    ],
+)
+def test_a_named_line_is_exact_adjacent_or_missed(changes: dict[str, object], answer: Answer) -> None:
+    assert judge_fault(PLANT, result(difference(**changes)), SOURCES) is answer
+
+
+def test_the_planted_line_recorded_on_one_side_is_adjacent() -> None:
+    one = OneSided("candidate", 0, 0, "blocks.0.attention", "aten.mul.Tensor", "model.py", 4, 1, 7, (1, 1), (2, 2))
+    found = result(difference(line=15), recorded_on_one_side=(one,))
+    assert judge_fault(PLANT, found, SOURCES) is Answer.ADJACENT
+
+
+def test_no_difference_is_missed() -> None:
+    assert judge_fault(PLANT, result(None), SOURCES) is Answer.MISSED
+
+
+def test_an_outside_statement_has_to_name_the_source_and_only_it() -> None:
+    fault = Fault(
+        name="x", mechanism="", candidate=Variant(), expected=(Expected(groups=("outside",), names=("up.weight",)),)
+    )
+    named = Outside(0, 0, "begin", "parameter", "up.weight", "1", "2")
+    other = Outside(0, 0, "begin", "parameter", "down.weight", "1", "2")
+    late = Outside(0, 1, "begin", "parameter", "up.weight", "1", "2")
+    assert judge_fault(fault, result(None, outside=(named,)), SOURCES) is Answer.EXACT
+    assert judge_fault(fault, result(None, outside=(named, other)), SOURCES) is Answer.MISSED
+    assert judge_fault(fault, result(None, outside=(late,)), SOURCES) is Answer.MISSED
+
+
+def test_a_strict_control_may_not_differ_at_all() -> None:
+    control = Control(name="x", mechanism="")
+    assert judge_control(control, result(None)) is Answer.SILENT
+    assert judge_control(control, result(difference(group=Group.PROPAGATES))) is Answer.FALSE_CLAIM
+    assert judge_control(control, result(difference(phase="backward"))) is Answer.FALSE_CLAIM
+
+
+def test_a_control_that_re_associates_is_judged_by_the_first_forward_pass() -> None:
+    control = Control(name="x", mechanism="", strict=False)
+    assert judge_control(control, result(difference(phase="backward"))) is Answer.SILENT
+    assert judge_control(control, result(difference(step=1))) is Answer.SILENT
+    assert judge_control(control, result(difference())) is Answer.FALSE_CLAIM

@@ -1,0 +1,56 @@
+"""Training scripts of every shape behave the same under capture: output, losses, exit status (CA-14, CA-18, P6).
+
+The scripts print their numbers exactly (`float.hex`), so equal output is equal bits.
+"""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from tests.cases.captures import Ended, run_bare, run_captured, run_python
+
+SHAPES = Path(__file__).parent / "shapes"
+SCRIPTS = sorted(path.stem for path in SHAPES.glob("*.py"))
+# Scripts that show most of what a capture touches: every level by itself as well.
+EACH_LEVEL = ("trainer_like", "structured_outputs", "custom_function", "checkpointing", "odd_dtypes", "optimizers")
+LEVELS = (("digest",), ("module",), ("op",), ("module", "op"))
+
+
+def assert_same(captured: Ended, bare: Ended) -> None:
+    assert captured.stdout == bare.stdout, captured.stderr
+    assert captured.status == bare.status, captured.stderr
+    assert traceback_of(captured.stderr) == traceback_of(bare.stderr)
+
+
+def traceback_of(stderr: str) -> str:
+    """The last traceback; what stands before may be warnings that name a process number or a time."""
+    start = stderr.rfind("Traceback (most recent call last):")
+    if start < 0:
+        return ""
+    lines = stderr[start:].splitlines()
+    return "\n".join(line for line in lines if not re.match(r"paritrace|\s*$", line))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", SCRIPTS)
+def test_the_script_does_the_same_under_capture(name: str, tmp_path: Path) -> None:
+    script = SHAPES / f"{name}.py"
+    assert_same(run_captured(script, tmp_path / "run"), run_bare(script))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", EACH_LEVEL)
+def test_the_script_does_the_same_at_every_level(name: str, tmp_path: Path) -> None:
+    script = SHAPES / f"{name}.py"
+    bare = run_bare(script)
+    for levels in LEVELS:
+        assert_same(run_captured(script, tmp_path / "-".join(levels), levels=levels), bare)
+
+
+@pytest.mark.slow
+def test_a_package_does_the_same_under_capture(tmp_path: Path) -> None:
+    bare = run_python("-m", "package_main", "a", "--b", directory=SHAPES)
+    command = ("-m", "paritrace", "run", "-o", str(tmp_path / "run"), "--level", "op", "-m", "package_main", "a", "--b")
+    assert_same(run_python(*command, directory=SHAPES), bare)
+    assert bare.status == 0
