@@ -2,13 +2,15 @@
 
 import argparse
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from enum import StrEnum
 from pathlib import Path
 
 import click
 
 from paritrace.cli.entry import COMMANDS, PROGRAM, load_command, paritrace
 from paritrace.cli.options import options_by_key
+from paritrace.reports.wording import CLASSES, GROUPS, REASONS
 
 REFERENCE = Path(__file__).parent / "reference"
 WIDTH = 100
@@ -75,9 +77,33 @@ def _variable(option: click.Option) -> str:
     return option.envvar if isinstance(option.envvar, str) else " or ".join(option.envvar or ())
 
 
+VOCABULARY_HEAD = """# Vocabulary
+
+<!-- made by docs/generate.py from the code: do not edit -->
+
+The closed lists that results are written in: the word in JSON and Parquet, and what it says.
+"""
+
+
+def vocabulary_page() -> str:
+    """The whole page `reference/vocabulary.md`."""
+    return VOCABULARY_HEAD + "".join(
+        f"\n## {title}\n\n| word | means |\n|---|---|\n"
+        + "".join(f"| `{word.value}` | {meaning} |\n" for word, meaning in words.items())
+        for title, words in VOCABULARY.items()
+    )
+
+
+VOCABULARY: dict[str, Mapping[StrEnum, str]] = {
+    "Classes of difference": dict(CLASSES),
+    "Where a difference comes from": dict(GROUPS),
+    "Why a call has no counterpart": dict(REASONS),
+}
+
+
 def pages() -> dict[Path, str]:
     """Every generated page with its text."""
-    return {REFERENCE / "cli.md": command_line_page()}
+    return {REFERENCE / "cli.md": command_line_page(), REFERENCE / "vocabulary.md": vocabulary_page()}
 
 
 def main() -> int:
