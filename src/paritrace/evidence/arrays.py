@@ -29,25 +29,28 @@ def logical_bytes(array: object) -> tuple[Bytes, int]:
     if hasattr(foreign, "data_ptr") and hasattr(foreign, "element_size"):
         return _torch_bytes(foreign)
     values = _as_numpy(foreign)
-    if values.dtype.hasobject:
-        raise _refused(f"an array of dtype {values.dtype} holds Python objects, not plain bytes")
+    if not _is_number(values.dtype):
+        raise _refused(f"an array of dtype {values.dtype} does not hold plain numbers")
     little = values.astype(values.dtype.newbyteorder("<"), copy=False)
     return np.ascontiguousarray(little).reshape(-1).view(np.uint8), values.dtype.itemsize
 
 
+def _is_number(dtype: np.dtype[Any]) -> bool:
+    """Not strings, records, objects, or long doubles, whose padding is no part of the number; bfloat16 is kind V."""
+    return (dtype.kind in "biufcV" and dtype.names is None and dtype.itemsize in (1, 2, 4, 8)) or dtype == "complex128"
+
+
 def _as_numpy(foreign: Any) -> npt.NDArray[Any]:
-    if isinstance(foreign, np.ndarray):
-        return foreign
     try:
-        if isinstance(foreign, (bytes, bytearray, memoryview)) or not hasattr(foreign, "__dlpack__"):
-            return np.asarray(memoryview(foreign) if isinstance(foreign, (bytes, bytearray)) else foreign)
-        return _from_dlpack(foreign)
+        if isinstance(foreign, (bytes, bytearray)):
+            return np.frombuffer(foreign, dtype=np.uint8)
+        return _from_dlpack(foreign) if hasattr(foreign, "__dlpack__") else np.asarray(foreign)
     except (TypeError, ValueError, BufferError) as error:
         raise _refused(f"a {type(foreign).__name__} gives no plain bytes: {error}") from error
 
 
 def _from_dlpack(foreign: Any) -> npt.NDArray[Any]:
-    """Through DLPack; NumPy cannot take bfloat16 or float8 that way, so then by the array's own conversion."""
+    """Through DLPack; bfloat16, float8, other byte orders and read-only arrays cannot travel so, then as an array."""
     try:
         return np.from_dlpack(foreign)
     except (BufferError, RuntimeError, TypeError):
