@@ -5,12 +5,15 @@ import sys
 from collections.abc import Iterator, Mapping
 from enum import StrEnum
 from pathlib import Path
+from typing import TypeVar
 
 import click
 
 from paritrace.cli.entry import COMMANDS, PROGRAM, load_command, paritrace
 from paritrace.cli.options import options_by_key
 from paritrace.reports.wording import CLASSES, GROUPS, REASONS
+
+Word = TypeVar("Word", bound=StrEnum)
 
 REFERENCE = Path(__file__).parent / "reference"
 WIDTH = 100
@@ -89,15 +92,19 @@ def vocabulary_page() -> str:
     """The whole page `reference/vocabulary.md`."""
     return VOCABULARY_HEAD + "".join(
         f"\n## {title}\n\n| word | means |\n|---|---|\n"
-        + "".join(f"| `{word.value}` | {meaning} |\n" for word, meaning in words.items())
+        + "".join(f"| `{word}` | {meaning} |\n" for word, meaning in words.items())
         for title, words in VOCABULARY.items()
     )
 
 
-VOCABULARY: dict[str, Mapping[StrEnum, str]] = {
-    "Classes of difference": dict(CLASSES),
-    "Where a difference comes from": dict(GROUPS),
-    "Why a call has no counterpart": dict(REASONS),
+def _plain(words: Mapping[Word, str]) -> dict[str, str]:
+    return {str(word): meaning for word, meaning in words.items()}
+
+
+VOCABULARY: dict[str, dict[str, str]] = {
+    "Classes of difference": _plain(CLASSES),
+    "Where a difference comes from": _plain(GROUPS),
+    "Why a call has no counterpart": _plain(REASONS),
 }
 
 
