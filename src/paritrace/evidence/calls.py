@@ -249,7 +249,10 @@ class NotCaptured(Definition, frozen=True, tag="not_captured"):
 
 
 class EndMark(Definition, frozen=True, tag="end"):
-    """The writer closed this journal; the reader checks the counts (CA-13)."""
+    """The writer closed this journal; the reader checks the counts (CA-13).
+
+    `lines` counts the lines before this one, the header included.
+    """
 
     lines: int
     calls: int

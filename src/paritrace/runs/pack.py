@@ -27,7 +27,7 @@ SPACE_KEPT_FREE_BYTES = 64 << 20  # so that unpacking never fills a file system 
 class Packed(Struct, frozen=True):
     """What went into an archive; `left_out`: names that are not plain files; `referenced`: attachments outside."""
 
-    path: Path
+    path: str
     run_id: str
     num_members: int
     num_bytes: int
@@ -65,7 +65,7 @@ def pack(run_dir: Path, output: Path, *, files: Files = LOCAL) -> Packed:
     seen: list[Member] = []
     files.create(output, archive.compressed(_tar(run_dir, envelope, plain, seen=seen, files=files)))
     return Packed(
-        path=output,
+        path=str(output),
         run_id=envelope.run_id,
         num_members=len(seen) - 1,
         num_bytes=files.size(output),

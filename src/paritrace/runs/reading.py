@@ -5,17 +5,13 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING
 
-from msgspec import Struct
-
 from paritrace.errors import EvidenceError, HostError, InternalError
 from paritrace.evidence.codec import Record
 from paritrace.evidence.digests import is_sha256, sha256_hex
-from paritrace.evidence.gaps import Gap, RunGap
+from paritrace.evidence.gaps import Gap
 from paritrace.evidence.journal import JournalReader, Loss
-from paritrace.evidence.surroundings import Surroundings
 from paritrace.files import LOCAL, Files
-from paritrace.process.identity import liveness
-from paritrace.runs.documents import parse_envelope, read_receipt
+from paritrace.runs.documents import parse_envelope
 from paritrace.runs.envelope import (
     ATTACHMENTS_FOLDER,
     ENVELOPE_NAME,
@@ -23,45 +19,12 @@ from paritrace.runs.envelope import (
     SESSIONS_FOLDER,
     Attachment,
     Envelope,
-    ReceiptDocument,
-    Session,
-    SessionStatus,
 )
 from paritrace.runs.rows import attachment_row
-from paritrace.runs.status import SeenStatus, seen_status
+from paritrace.runs.views import SessionView, session_view
 
 if TYPE_CHECKING:
     from paritrace.runs.pack import Scratch
-
-
-class SessionView(Struct, frozen=True):
-    """A session as a reader sees it: its row, its receipt, and the status that may be stated (EV-17)."""
-
-    row: Session
-    receipt: ReceiptDocument | None
-    seen: SeenStatus
-
-    @property
-    def session_id(self) -> str:
-        return self.row.session_id
-
-    @property
-    def rank(self) -> int:
-        return self.row.rank
-
-    @property
-    def incarnation(self) -> int:
-        return self.row.incarnation
-
-    @property
-    def status(self) -> SessionStatus:
-        return self.seen.status
-
-    @property
-    def surroundings(self) -> Surroundings | Gap[RunGap]:
-        if self.row.surroundings is not None:
-            return self.row.surroundings
-        return self.row.surroundings_gap or Gap(RunGap.NOT_COLLECTED)
 
 
 class Run:
@@ -77,7 +40,10 @@ class Run:
         self.envelope: Envelope = parsed.envelope
         self.unknown_fields = parsed.unknown_fields
         self.digest = sha256_hex(data)
-        self.sessions: tuple[SessionView, ...] = tuple(self._view(row) for row in parsed.envelope.sessions)
+        self.sessions: tuple[SessionView, ...] = tuple(
+            session_view(row, folder=self.session_folder(row.session_id), files=files)
+            for row in parsed.envelope.sessions
+        )
 
     @property
     def run_id(self) -> str:
@@ -151,10 +117,6 @@ class Run:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
-
-    def _view(self, row: Session) -> SessionView:
-        receipt = read_receipt(self.session_folder(row.session_id), files=self._files)
-        return SessionView(row, receipt, seen_status(row, receipt=receipt, liveness=liveness(row.process)))
 
     def _shortfall(self, session_id: str, path: Path) -> str:
         receipt = self.session(session_id).receipt

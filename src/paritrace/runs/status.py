@@ -15,12 +15,13 @@ class SeenStatus(Struct, frozen=True):
     words: str
 
 
-def seen_status(row: Session, *, receipt: ReceiptDocument | None, liveness: Liveness) -> SeenStatus:
-    """Return the status of a session as a reader may state it."""
+def seen_status(row: Session, *, receipt: ReceiptDocument | None, damage: str, liveness: Liveness) -> SeenStatus:
+    """Return the status of a session as a reader may state it; `damage`: why its receipt cannot be read."""
     match row.status:
         case SessionStatus.COMPLETED:
             if receipt is None:
-                return SeenStatus(SessionStatus.INCOMPLETE, "incomplete; its receipt is missing")
+                what = "cannot be read" if damage else "is missing"
+                return SeenStatus(SessionStatus.INCOMPLETE, f"incomplete; its receipt {what}")
             return SeenStatus(row.status, "completed")
         case SessionStatus.INTERRUPTED | SessionStatus.INCOMPLETE:
             return SeenStatus(row.status, row.status.value)

@@ -1,0 +1,126 @@
+"""What `paritrace runs` prints for people; rich draws the tables."""
+
+from collections.abc import Iterator
+from io import StringIO
+
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from paritrace.evidence import coverage
+from paritrace.evidence.gaps import Gap
+from paritrace.runs.catalog import Catalog, RunLine
+from paritrace.runs.showing import RunSummary, SessionSummary
+from paritrace.runs.verify import Finding, Verification
+
+MAX_ROWS = 200  # a report is bounded; what is left out is said, and --json has it all
+_WIDTH = 160
+
+
+def catalog_text(found: Catalog) -> str:
+    """Return the runs of a folder as a table, followed by what is doubtful about them."""
+    lines = [_runs_table(found.runs)] if found.runs else [f"no run in or below {found.folder}"]
+    lines += [f"cannot be read: {one.path}: {one.message} [{one.code}]" for one in found.unreadable]
+    for run_id, paths in found.same_run_id.items():
+        lines.append(f"one run id in {len(paths)} places, none is chosen: {run_id}: {', '.join(paths)}")
+    for job, paths in found.same_job.items():
+        lines.append(f"of one job: {job}: {', '.join(paths)}")
+    lines += [f"a removal was cut off, this is left: {path}" for path in found.cut_off_removals]
+    lines += [f"too deep, not looked into: {path}" for path in found.not_entered]
+    return "\n".join(lines)
+
+
+def summary_text(summary: RunSummary) -> str:
+    """Return a run for people: its identity, one table of sessions, what is missing, its attachments."""
+    run = summary.envelope
+    lines = [
+        f"run {run.run_id}" + (f"  {run.title}" if run.title else ""),
+        f"made {run.created_at}, {run.start.launcher.value} {run.start.job}",
+        f"digest of run.json {summary.digest}",
+    ]
+    if run.tags:
+        lines.append(f"tags {', '.join(run.tags)}")
+    if summary.unknown_fields:
+        lines.append(f"written by a later paritrace: {summary.unknown_fields} fields were left out")
+    lines.append(_sessions_table(summary.sessions))
+    for session in summary.sessions:
+        lines += [f"{session.session_id}: {remark}" for remark in _remarks(session)]
+    lines.append(_attachments_text(summary))
+    return "\n".join(lines)
+
+
+def verification_text(found: Verification) -> str:
+    """Return a verification for people: what is not intact, one line of counts, what it cannot cover."""
+    wrong = [item for item in found.items if item.status is not Finding.INTACT]
+    lines = [f"{item.status.value:12} {item.id}: {item.detail}" for item in wrong[:MAX_ROWS]]
+    lines += _left_out(len(wrong))
+    for journal in found.journals:
+        lines += [
+            f"{'loss':12} {journal.session_id}: line {loss.line}, byte {loss.offset}, {loss.length} bytes,"
+            f" {loss.reason.value}: {loss.detail}"
+            for loss in journal.losses
+        ]
+        if journal.losses_left_out:
+            lines.append(f"{'loss':12} {journal.session_id}: {journal.losses_left_out:,} more")
+    counts = ", ".join(f"{count} {name}" for name, count in found.counts.items() if count)
+    lines.append(f"run {found.run_id}: {found.verdict.value} ({counts or 'nothing to check'})")
+    lines += [f"not covered: {text}" for text in found.not_covered]
+    return "\n".join(lines)
+
+
+def _runs_table(runs: tuple[RunLine, ...]) -> str:
+    table = Table("run", "made", "sessions", "status", "title", "path", box=None, pad_edge=False)
+    for line in runs[:MAX_ROWS]:
+        status = ", ".join(f"{count} {name}" for name, count in line.statuses.items())
+        made = (line.run_id, line.created_at, str(line.num_sessions), status, line.title or "", line.path)
+        table.add_row(*map(_plain, made))
+    return "\n".join([_drawn(table), *_left_out(len(runs))])
+
+
+def _sessions_table(sessions: tuple[SessionSummary, ...]) -> str:
+    table = Table("session", "rank", "status", "seconds", "steps", "records", "coverage", box=None, pad_edge=False)
+    for session in sessions[:MAX_ROWS]:
+        took = session.duration_ns
+        seconds = took.gap.value if isinstance(took, Gap) else f"{took / 1e9:.1f}"
+        records = "unreadable" if session.trouble else coverage.in_words(session.coverage)
+        row = (session.session_id, str(session.rank), session.status_words, seconds, str(len(session.steps)), records)
+        table.add_row(*map(_plain, (*row, coverage.state(session.coverage).value)))
+    return "\n".join([_drawn(table), *_left_out(len(sessions))])
+
+
+def _remarks(session: SessionSummary) -> Iterator[str]:
+    if session.trouble:
+        yield session.trouble
+    for reason, count in session.gaps.items():
+        yield f"{count:,} not recorded: {reason}"
+    for loss in session.losses:
+        place = f"{loss.length} bytes at byte {loss.offset} (line {loss.line})"
+        yield f"loss of {place}: {loss.reason.value}: {loss.detail}"
+    if session.losses_left_out:
+        yield f"{session.losses_left_out:,} more losses"
+    yield from session.mismatches
+    if session.not_captured:
+        yield f"not captured: {', '.join(session.not_captured)}"
+
+
+def _attachments_text(summary: RunSummary) -> str:
+    rows = summary.envelope.attachments
+    kinds = sorted({row.kind.value for row in rows})
+    counts = ", ".join(f"{sum(row.kind.value == kind for row in rows)} {kind}" for kind in kinds)
+    return f"attachments: {counts or 'none'}"
+
+
+def _left_out(total: int) -> list[str]:
+    return [f"showing {MAX_ROWS} of {total:,}; the rest is in --json"] if total > MAX_ROWS else []
+
+
+def _plain(text: str) -> str:
+    """Return text as a table may show it: no markup, and control characters spelled out."""
+    return escape("".join(char if char.isprintable() else ascii(char)[1:-1] for char in text))
+
+
+def _drawn(table: Table) -> str:
+    console = Console(file=StringIO(), width=_WIDTH, color_system=None, highlight=False, emoji=False)
+    with console.capture() as captured:
+        console.print(table)
+    return "\n".join(line.rstrip() for line in captured.get().rstrip("\n").split("\n"))

@@ -1,0 +1,59 @@
+"""`paritrace schema`: print the JSON Schema of a format, generated from the code."""
+
+import json
+from importlib import import_module
+from typing import NamedTuple
+
+import click
+
+from paritrace.cli.options import json_option
+from paritrace.cli.output import write_json, write_text
+
+
+class Format(NamedTuple):
+    """A published format: the record types of one document or line, as `module:attribute`."""
+
+    types: tuple[str, ...]
+    summary: str
+
+
+FORMATS = {
+    "run": Format(("paritrace.runs.envelope:Envelope",), "run.json, the envelope of a run directory"),
+    "calls": Format(
+        ("paritrace.evidence.calls:Mark", "paritrace.evidence.calls:Row"),
+        "one line of calls.jsonl, a session's journal",
+    ),
+    "receipt": Format(("paritrace.runs.envelope:ReceiptDocument",), "receipt.json of a session"),
+    "pack": Format(("paritrace.runs.archive:Inventory",), ".pack.json, the inventory of an archive"),
+    "comparison": Format(("paritrace.compare.result:Comparison",), "comparison.json and `compare --json`"),
+    "catalog": Format(("paritrace.runs.catalog:Catalog",), "`runs ls --json`"),
+    "run-summary": Format(("paritrace.runs.showing:RunSummary",), "`runs show --json`"),
+    "verification": Format(("paritrace.runs.verify:Verification",), "`runs verify --json`"),
+}
+
+
+@click.command()
+@click.argument("name", required=False, type=click.Choice(list(FORMATS)), metavar="[NAME]")
+@json_option
+def schema(name: str | None, as_json: bool) -> None:
+    """Print the JSON Schema of the format NAME; without NAME, list the formats.
+
+    A schema is JSON already: `--json` changes nothing for it.
+    """
+    if name is not None:
+        write_text(schema_text(name).rstrip("\n"))
+    elif as_json:
+        write_json({key: form.summary for key, form in FORMATS.items()})
+    else:
+        width = max(map(len, FORMATS))
+        write_text("\n".join(f"{key:{width}}  {form.summary}" for key, form in FORMATS.items()))
+
+
+def schema_text(name: str) -> str:
+    """Return the schema of a format as it is published in `schemas/`: sorted, indented, with a last newline."""
+    from paritrace.evidence.schemas import schema_of
+
+    form = FORMATS[name]
+    kinds = [vars(import_module(module))[attribute] for module, attribute in (item.split(":") for item in form.types)]
+    document = schema_of(f"paritrace-{name}", kinds, summary=form.summary)
+    return json.dumps(document, indent=2, sort_keys=True, ensure_ascii=False) + "\n"
