@@ -1,3 +1,31 @@
 """paritrace: where two machine-learning runs first part, and what could not be checked."""
 
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from paritrace.capture.api import context as context
+    from paritrace.capture.api import observe as observe
+    from paritrace.capture.api import step as step
+    from paritrace.capture.api import steps as steps
+    from paritrace.capture.api import trace as trace
+    from paritrace.evidence.fingerprints import fingerprint as fingerprint
+
 __version__ = "0.1.0"
+
+_PUBLIC = {
+    "trace": "paritrace.capture.api",
+    "step": "paritrace.capture.api",
+    "steps": "paritrace.capture.api",
+    "context": "paritrace.capture.api",
+    "observe": "paritrace.capture.api",
+    "fingerprint": "paritrace.evidence.fingerprints",
+}
+__all__ = ["__version__", "context", "fingerprint", "observe", "step", "steps", "trace"]
+
+
+def __getattr__(name: str) -> object:
+    """Public names are imported when they are first used, so that `import paritrace` costs nothing (PF-19)."""
+    if name in _PUBLIC:
+        return vars(import_module(_PUBLIC[name]))[name]
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -1,0 +1,172 @@
+"""The public functions of a capture in code: `trace`, `step`, `steps`, `context`, `observe` (CA-1)."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable, Iterator
+from contextlib import ContextDecorator, contextmanager
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, TypeVar
+
+from paritrace.capture.launch import without_own_frames
+from paritrace.capture.session import Capture, Workload, begin, without_capture
+from paritrace.capture.settings import CaptureSettings, Selection, parse_bytes, parse_levels, parse_steps
+from paritrace.capture.sites import workload_root
+from paritrace.errors import RequestError
+from paritrace.runs.envelope import SessionStatus
+
+if TYPE_CHECKING:
+    import torch
+
+Item = TypeVar("Item")
+_current: Capture | None = None
+
+
+def current() -> Capture | None:
+    """The capture of this process that is running, if any."""
+    return _current
+
+
+def set_current(capture: Capture | None) -> None:
+    """One capture at a time per process."""
+    global _current
+    _current = capture
+
+
+class trace(ContextDecorator):  # noqa: N801  used as a function: with paritrace.trace(...)
+    """Capture what runs inside, into a new run directory.
+
+    Args:
+        run: the run directory; it must not hold a run of another start.
+        level: level or levels: `"digest"`, `"module"`, `"op"`; default module (and digest, which is always on).
+        steps: `(first, end)` half-open or `"A:B"`; default `(0, 3)`. Bounds the levels above `digest`.
+        regions, statistics, max_bytes, select, exclude, deterministic, sources, diff, argv: as the options of
+            `paritrace run`.
+
+    With `PARITRACE_MODE=off` nothing happens. May be used twice in one process for two run directories, one after the
+    other, to compare two implementations (CA-1).
+
+    Raises:
+        RequestError: Refused: a capture is running already (`capture_running`), or a setting is wrong.
+        EvidenceError: Refused: the directory holds another run.
+        HostError: Refused: no torch, or the disk refuses.
+    """
+
+    def __init__(
+        self,
+        run: str | Path,
+        *,
+        level: str | Iterable[str] = (),
+        steps: tuple[int, int] | str | None = None,
+        select: Iterable[str] = (),
+        exclude: Iterable[str] = (),
+        max_bytes: int | str = "2GiB",
+        regions: int = 4,
+        statistics: bool = False,
+        deterministic: bool = False,
+        sources: bool = True,
+        diff: bool = True,
+        argv: bool = True,
+    ) -> None:
+        self._run = Path(run)
+        self._capture: Capture | None = None
+        named = (level,) if isinstance(level, str) else tuple(level)
+        span = parse_steps(steps) if isinstance(steps, str) else steps
+        self._settings = CaptureSettings(
+            levels=parse_levels(named),
+            steps=span or CaptureSettings.steps,
+            declared_steps=span is not None,
+            selection=Selection(select=tuple(select), exclude=tuple(exclude)),
+            max_bytes=parse_bytes(max_bytes) if isinstance(max_bytes, str) else max_bytes,
+            regions=regions,
+            statistics=statistics,
+            deterministic=deterministic,
+            sources=sources,
+            diff=diff,
+            argv=argv,
+        )
+
+    def __enter__(self) -> trace:
+        if without_capture():
+            return self
+        if _current is not None:
+            raise RequestError(
+                "a capture is running in this process already",
+                code="capture_running",
+                fix="end it first: leave its `with` block, or run without `paritrace run`",
+            )
+        self._capture = begin(self._run, self._settings, workload=_here())
+        set_current(self._capture)
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None
+    ) -> None:
+        if self._capture is None:
+            return
+        set_current(None)
+        metadata = {} if kind is None else {"exception": kind.__name__}
+        self._capture.end(SessionStatus.COMPLETED, metadata=metadata)
+        if error is not None:
+            error.__traceback__ = without_own_frames(error.__traceback__)
+        if self._capture.failure is not None:
+            print(f"paritrace: failed: {self._capture.failure.message}", file=sys.stderr)
+
+    @property
+    def run(self) -> Path:
+        """The run directory."""
+        return self._run
+
+
+def step(n: int) -> None:
+    """Say that training step `n` begins now. From then on steps are those named, not those of the optimizer (CA-3)."""
+    if n < 0:
+        raise RequestError(f"step {n} is negative", code="bad_steps", fix="number steps from 0")
+    if _current is not None:
+        _current.observer.name_step(n)
+
+
+def steps(loader: Iterable[Item], *, start: int = 0) -> Iterator[Item]:
+    """Iterate over `loader`, naming the steps `start`, `start + 1`, …"""
+    for number, item in enumerate(loader, start):
+        step(number)
+        yield item
+
+
+@contextmanager
+def context(**labels: str | int) -> Iterator[None]:
+    """Label the calls made inside, for example `context(microbatch=3)`; `microbatch` also becomes the micro-batch."""
+    capture = _current
+    if capture is None:
+        yield
+        return
+    recorder = capture.recorder
+    before = dict(recorder.labels)
+    before_microbatch = recorder.steps.named_microbatch
+    for name, value in labels.items():
+        recorder.set_label(name, value)
+    if isinstance(labels.get("microbatch"), int):
+        recorder.steps.named_microbatch = int(labels["microbatch"])
+    try:
+        yield
+    finally:
+        for name in labels:
+            recorder.set_label(name, before.get(name))
+        recorder.steps.named_microbatch = before_microbatch
+
+
+def observe(name: str, tensor: torch.Tensor) -> None:
+    """Record one tensor under a name of your own, where level `module` or `op` is on; otherwise nothing happens."""
+    if _current is not None:
+        _current.observer.observe(name, tensor)
+
+
+def _here() -> Workload:
+    """The workload that calls `trace`: its main script if it has one, else the present folder (a notebook)."""
+    file = vars(sys.modules["__main__"]).get("__file__")
+    main = Path(file).absolute() if isinstance(file, str) and Path(file).is_file() else None
+    root = workload_root(main) if main is not None else workload_root(Path.cwd() / "notebook")
+    return Workload(root=root, main=main, argv=tuple(sys.argv))
+
+

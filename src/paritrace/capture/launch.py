@@ -1,0 +1,128 @@
+"""Running somebody's script or module as `__main__`, for good, as the interpreter itself would (CA-18)."""
+
+from __future__ import annotations
+
+import importlib.machinery
+import importlib.util
+import os
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from types import CodeType, ModuleType, TracebackType
+
+from paritrace.errors import RequestError
+
+_OWN = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
+
+
+@dataclass(frozen=True, kw_only=True)
+class Target:
+    """A workload that is found and compiled, but not yet run."""
+
+    code: CodeType
+    path: Path
+    spec: importlib.machinery.ModuleSpec | None  # None for a script, as the interpreter has it
+    package: str | None
+    argv: tuple[str, ...]
+    search_path: str
+
+
+def find_script(script: str, arguments: tuple[str, ...]) -> Target:
+    """A script by its path. Raises `RequestError` (Refused) when it is missing, unreadable or no Python."""
+    path = Path(script).absolute()
+    if path.is_dir():
+        path = path / "__main__.py"
+    try:
+        source = path.read_bytes()
+    except OSError as error:
+        raise RequestError(
+            f"cannot read the script {script}: {error.strerror}", code="no_script", fix="give the path of a Python file"
+        ) from None
+    return Target(
+        code=_compiled(source, path, script),
+        path=path,
+        spec=None,
+        package=None,
+        argv=(script, *arguments),
+        search_path=str(path.parent),
+    )
+
+
+def find_module(name: str, arguments: tuple[str, ...]) -> Target:
+    """A module as `python -m NAME` finds it. Raises `RequestError` (Refused) when there is none."""
+    sys.path.insert(0, os.getcwd())
+    try:
+        spec = importlib.util.find_spec(name)
+        if spec is not None and spec.submodule_search_locations is not None:
+            spec = importlib.util.find_spec(f"{name}.__main__")
+    except (ImportError, ValueError) as error:
+        raise RequestError(f"cannot import {name}: {error}", code="no_module", fix="check the name after -m") from None
+    finally:
+        sys.path.pop(0)
+    if spec is None or spec.origin is None or not isinstance(spec.loader, importlib.machinery.SourceFileLoader):
+        raise RequestError(f"no Python module {name} to run", code="no_module", fix="check the name after -m")
+    path = Path(spec.origin).absolute()
+    return Target(
+        code=_compiled(path.read_bytes(), path, name),
+        path=path,
+        spec=spec,
+        package=spec.parent,
+        argv=(str(path), *arguments),
+        search_path=os.getcwd(),
+    )
+
+
+def run(target: Target) -> int:
+    """Become the workload and run it to its end; returns its exit status. `SystemExit` and errors end here."""
+    main = ModuleType("__main__")
+    main.__file__ = str(target.path)
+    main.__spec__ = target.spec
+    main.__package__ = target.package
+    main.__loader__ = importlib.machinery.SourceFileLoader("__main__", str(target.path))
+    vars(main)["__cached__"] = None
+    vars(main)["__builtins__"] = sys.modules["builtins"]
+    sys.modules["__main__"] = main
+    sys.argv = list(target.argv)
+    sys.path[0:1] = [target.search_path]
+    try:
+        exec(target.code, vars(main))  # noqa: S102  running the workload is what was asked for
+    except SystemExit as stop:
+        return exit_status(stop)
+    except BaseException as error:
+        error.__traceback__ = without_own_frames(error.__traceback__)
+        sys.excepthook(type(error), error, error.__traceback__)
+        if isinstance(error, KeyboardInterrupt):
+            return 130
+        return 1
+    return 0
+
+
+def exit_status(stop: SystemExit) -> int:
+    """The status that the interpreter would end with for this `SystemExit`, its message printed as it would be."""
+    if stop.code is None:
+        return 0
+    if isinstance(stop.code, int):
+        return stop.code & 0xFF
+    print(stop.code, file=sys.stderr)
+    return 1
+
+
+def without_own_frames(trace: TracebackType | None) -> TracebackType | None:
+    """A traceback without the frames of this package, in place."""
+    while trace is not None and trace.tb_frame.f_code.co_filename.startswith(_OWN):
+        trace = trace.tb_next
+    entry = trace
+    while entry is not None:
+        following = entry.tb_next
+        while following is not None and following.tb_frame.f_code.co_filename.startswith(_OWN):
+            following = following.tb_next
+        entry.tb_next = following
+        entry = following
+    return trace
+
+
+def _compiled(source: bytes, path: Path, name: str) -> CodeType:
+    try:
+        return compile(source, str(path), "exec", dont_inherit=True)
+    except (SyntaxError, ValueError) as error:
+        raise RequestError(f"{name} is not valid Python: {error}", code="bad_script", fix="run it without paritrace") from None

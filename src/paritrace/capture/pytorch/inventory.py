@@ -1,0 +1,170 @@
+"""The state inventory at step boundaries: what a step starts from and what it left (CA-29)."""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Iterator
+from typing import Any
+
+import torch
+import xxhash
+
+from paritrace.capture.pytorch.flatten import tensors
+from paritrace.capture.pytorch.kinds import Kinds
+from paritrace.capture.pytorch.memory import logical_buffer
+from paritrace.capture.pytorch.names import UNNAMED, Names
+from paritrace.capture.pytorch.rng import generator_states
+from paritrace.capture.recorder import Recorder
+from paritrace.evidence import calls, summaries
+from paritrace.evidence.gaps import CaptureGap, Gap
+
+NOT_CAPTURED = ("scheduler", "grad_scaler", "sampler_position", "python_objects")
+Value = str | Gap[CaptureGap]
+
+
+class Inventory:
+    """Takes the groups of the inventory and writes one row each."""
+
+    def __init__(self, recorder: Recorder, *, kinds: Kinds, names: Names) -> None:
+        self._recorder = recorder
+        self._kinds = kinds
+        self._names = names
+        self._optimizers: list[weakref.ref[torch.optim.Optimizer]] = []
+        self._configurations: dict[int, dict[str, str]] = {}
+        self._models: set[int] = set()
+        self._not_captured: tuple[str, ...] = ()
+
+    def begin(self) -> None:
+        """Parameters, buffers, optimizer state and generators before the step's first forward."""
+        self._names.refresh()
+        self._tensors("begin", "parameter", list(self._names.parameters()))
+        self._tensors("begin", "buffer", list(self._names.buffers()))
+        self._tensors("begin", "optimizer_state", list(self._optimizer_state()))
+        states = generator_states()
+        self._write("begin", "rng", [name for name, _ in states], [-1] * len(states), [value for _, value in states])
+        self._say_not_captured()
+
+    def batch(self, args: Any, kwargs: Any) -> None:
+        """The inputs of a root module: the batch."""
+        self._tensors("batch", "batch", [*tensors(args, "args"), *tensors(kwargs, "kwargs")])
+
+    def gradients(self, optimizer: torch.optim.Optimizer) -> None:
+        """Gradients as the optimizer is about to use them, their norm, and the optimizer's settings."""
+        known = [reference() for reference in self._optimizers]
+        if not any(seen is optimizer for seen in known):
+            self._optimizers.append(weakref.ref(optimizer))
+        self._configuration(optimizer)
+        found = [
+            (self._parameter_name(parameter, group, index), parameter.grad)
+            for group, settings in enumerate(optimizer.param_groups)
+            for index, parameter in enumerate(settings["params"])
+        ]
+        squares = self._tensors("grads", "gradient", found)
+        self._recorder.grad_squares = (self._recorder.grad_squares or 0.0) + squares
+
+    def model(self, module: torch.nn.Module) -> None:
+        """Settings that a model carries itself, as transformers' models do."""
+        if id(module) in self._models:
+            return
+        self._models.add(id(module))
+        config = vars(module).get("config")
+        to_dict = vars(type(config)).get("to_dict") or next(
+            (vars(base)["to_dict"] for base in type(config).__mro__ if "to_dict" in vars(base)), None
+        )
+        if config is not None and to_dict is not None:
+            values = _flat(to_dict(config))
+            implementation = vars(config).get("_attn_implementation_internal")
+            if isinstance(implementation, str):
+                values["attn_implementation"] = implementation
+            self._recorder.emit(calls.ConfigMark("model", values))
+
+    def named_states(self) -> Iterator[tuple[calls.OriginKind, str, torch.Tensor]]:
+        """Everything that has a name, for the origin of slots."""
+        for name, tensor in self._names.parameters():
+            yield calls.OriginKind.PARAMETER, name, tensor
+        for name, tensor in self._names.buffers():
+            yield calls.OriginKind.BUFFER, name, tensor
+        for name, parameter in self._names.parameters():
+            if parameter.grad is not None:
+                yield calls.OriginKind.GRADIENT, name, parameter.grad
+        for name, tensor in self._optimizer_state():
+            yield calls.OriginKind.OPTIMIZER_STATE, name, tensor
+
+    def _optimizer_state(self) -> Iterator[tuple[str, torch.Tensor]]:
+        for reference in self._optimizers:
+            optimizer = reference()
+            if optimizer is None:
+                continue
+            for group, settings in enumerate(optimizer.param_groups):
+                for index, parameter in enumerate(settings["params"]):
+                    owner = self._parameter_name(parameter, group, index)
+                    for key, value in sorted(optimizer.state.get(parameter, {}).items(), key=lambda item: str(item[0])):
+                        if isinstance(value, torch.Tensor):
+                            yield f"{owner}:{key}", value
+
+    def _parameter_name(self, parameter: torch.Tensor, group: int, index: int) -> str:
+        name = self._names.of_parameter(parameter)
+        return name if name != UNNAMED else f"group{group}.parameter{index}"
+
+    def _configuration(self, optimizer: torch.optim.Optimizer) -> None:
+        values = {"class": f"{type(optimizer).__module__}.{type(optimizer).__qualname__}"}
+        for group, settings in enumerate(optimizer.param_groups):
+            for key, value in settings.items():
+                if key != "params":
+                    values[f"group{group}.{key}"] = repr(value) if not isinstance(value, torch.Tensor) else "tensor"
+        if self._configurations.get(id(optimizer)) != values:
+            self._configurations[id(optimizer)] = values
+            self._recorder.emit(calls.ConfigMark("optimizer", values))
+
+    def _tensors(self, moment: str, group: str, found: list[tuple[str, torch.Tensor | None]]) -> float:
+        names: list[str] = []
+        kinds: list[int] = []
+        values: list[Value] = []
+        total = 0.0
+        for name, tensor in found:
+            names.append(name)
+            if tensor is None:
+                kinds.append(-1)
+                values.append(Gap(CaptureGap.NOT_OBSERVED))
+                continue
+            kind = self._kinds.of(tensor)
+            kinds.append(kind.id)
+            if not kind.readable:
+                values.append(kind.geometry.gap or Gap(CaptureGap.NO_DATA))
+                continue
+            buffer = logical_buffer(tensor.data_ptr(), kind.geometry)
+            elements, squares = summaries.elements_and_squares(buffer, kind.geometry.dtype)
+            total += squares
+            values.append(format(elements, "016x"))
+        self._write(moment, group, names, kinds, values)
+        return total
+
+    def _write(self, moment: str, group: str, names: list[str], kinds: list[int], values: list[Value]) -> None:
+        if not names:
+            return
+        steps = self._recorder.steps
+        known = self._recorder.definitions.state_names(group, tuple(names), tuple(kinds))
+        self._recorder.emit(calls.State(steps.step, steps.microbatch, moment, known, tuple(values)))
+
+    def _say_not_captured(self) -> None:
+        names = (*NOT_CAPTURED, *self._names.extra_state())
+        if names != self._not_captured:
+            self._not_captured = names
+            self._recorder.emit(calls.NotCaptured(names))
+
+
+def digest_of_text(text: str) -> str:
+    """`xxh3-64` of a text, 16 hex digits."""
+    return xxhash.xxh3_64_hexdigest(text.encode("utf-8", "surrogatepass"))
+
+
+def _flat(values: Any, prefix: str = "") -> dict[str, str]:
+    found: dict[str, str] = {}
+    if isinstance(values, dict):
+        for key, value in values.items():
+            found |= _flat(value, f"{prefix}.{key}" if prefix else str(key))
+    elif isinstance(values, (list, tuple)):
+        found[prefix] = repr(list(values))[:200]
+    elif values is None or isinstance(values, (bool, int, float, str)):
+        found[prefix] = str(values)[:200]
+    return found

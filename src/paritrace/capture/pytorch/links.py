@@ -1,0 +1,91 @@
+"""Which forward call a backward call belongs to, and which original a recomputed one repeats (CA-10)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+
+_SEQUENCE: Any = torch.autograd._get_sequence_nr
+ACCUMULATE = "torch::autograd::AccumulateGrad"
+NO_LINK = -1
+
+
+@dataclass(frozen=True, slots=True)
+class Link:
+    """The record a call is linked to (-1: none) and whether more than one answer was possible."""
+
+    record: int
+    ambiguous: bool
+
+
+UNLINKED = Link(NO_LINK, False)
+AMBIGUOUS = Link(NO_LINK, True)
+
+
+class ForwardNodes:
+    """Claims of autograd nodes by the forward calls whose output owns them, by sequence number of one thread.
+
+    A call owns node n only if the number rose since the previous call, gradients are on and an input asks for them;
+    inside a custom Function gradients are off, and the node then belongs to the whole group of its calls.
+    """
+
+    def __init__(self) -> None:
+        self._last = _SEQUENCE()
+        self._owners: dict[int, tuple[int, str]] = {}
+        self._groups: dict[int, int] = {}
+
+    def claim(self, record: int, *, base: str, grad_enabled: bool, asks_for_grad: bool) -> None:
+        """A forward call is being dispatched."""
+        now = _SEQUENCE()
+        if now <= self._last:
+            return
+        self._last = now
+        if not grad_enabled:
+            self._groups.setdefault(now - 1, record)
+        elif asks_for_grad:
+            self._owners[now - 1] = (record, base)
+
+    def link(self, node: Any, name: str) -> Link:
+        """The forward call of the node that a backward call runs under."""
+        number = node._sequence_nr()
+        owner = self._owners.get(number)
+        if owner is not None:
+            return Link(owner[0], False) if _fits(name, owner[1]) else AMBIGUOUS
+        group = self._groups.get(number)
+        return UNLINKED if group is None else Link(group, False)
+
+    def forget(self) -> None:
+        """A step has ended; its graph is gone or is not followed further."""
+        self._owners.clear()
+        self._groups.clear()
+
+
+class Originals:
+    """Forward calls of this step by scope, function and site, for recognising what a checkpoint repeats."""
+
+    def __init__(self) -> None:
+        self._calls: dict[tuple[object, ...], list[tuple[int, tuple[object, ...]]]] = {}
+
+    def add(self, key: tuple[object, ...], record: int, inputs: tuple[object, ...]) -> None:
+        self._calls.setdefault(key, []).append((record, inputs))
+
+    def find(self, key: tuple[object, ...], inputs: tuple[object, ...]) -> Link:
+        """The one call of that key, or the one of several with equal inputs; else ambiguous."""
+        found = self._calls.get(key, [])
+        if len(found) == 1:
+            return Link(found[0][0], False)
+        equal = [record for record, captured in found if captured == inputs]
+        if len(equal) == 1:
+            return Link(equal[0], False)
+        return AMBIGUOUS if found else UNLINKED
+
+    def forget(self) -> None:
+        self._calls.clear()
+
+
+def _fits(node: str, base: str) -> bool:
+    """Whether a node's name can be of this operator: `AddmmBackward0` of addmm, `NllLossBackward0` of nll_loss_forward."""
+    stem = node.rpartition("Backward")[0].replace("_", "").lower()
+    return bool(stem) and bool(base) and (stem in base or base in stem)

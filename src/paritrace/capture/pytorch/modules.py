@@ -1,0 +1,289 @@
+"""Level `module`: forward hooks on all modules, gradients by hooks on output tensors (CA-10).
+
+The hooks are torch's global ones: hooks on a module itself would switch off fast paths of torch's own modules (N-16),
+and full backward hooks crash models with in-place activations (N-09).
+"""
+
+from __future__ import annotations
+
+import sys
+import threading
+from collections.abc import Callable
+from typing import Any, Protocol
+
+import torch
+from torch.nn.modules import module as torch_module
+from torch.utils.hooks import RemovableHandle
+
+from paritrace.capture.pytorch.flatten import tensors
+from paritrace.capture.pytorch.kinds import Kinds
+from paritrace.capture.pytorch.names import Names
+from paritrace.capture.pytorch.scopes import Entered, ScopeStack
+from paritrace.capture.pytorch.storages import UNINITIALISED, WriteLog
+from paritrace.capture.pytorch.summarising import bits_of, detail_of
+from paritrace.capture.recorder import Recorder
+from paritrace.evidence import calls
+from paritrace.evidence.calls import Flag, How, Level, OriginKind, Phase
+from paritrace.evidence.gaps import CountedGap
+
+_is_compiling = torch.compiler.is_compiling
+_FORWARD_SLOTS = ("args", "kwargs")
+
+
+class RootListener(Protocol):
+    """Told when a module is entered from outside any other."""
+
+    def root_entered(self, module: torch.nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None: ...
+    def compiled_region_left(self) -> None: ...
+
+
+class ModuleObserver:
+    """Keeps the stack of module calls and, where level `module` is on, records each call."""
+
+    def __init__(
+        self, recorder: Recorder, *, kinds: Kinds, names: Names, scopes: ScopeStack, log: WriteLog, root: RootListener
+    ) -> None:
+        self._recorder = recorder
+        self._kinds = kinds
+        self._names = names
+        self._scopes = scopes
+        self._log = log
+        self._root = root
+        self._thread = threading.get_ident()
+        self._handles: list[RemovableHandle] = []
+        self.active = False
+
+    def install(self) -> None:
+        self._handles = [
+            torch_module.register_module_forward_pre_hook(self._entering),
+            torch_module.register_module_forward_hook(self._left, with_kwargs=True, always_call=True),
+        ]
+
+    def remove(self) -> None:
+        for handle in self._handles:
+            handle.remove()
+        self._handles = []
+
+    def observe(self, name: str, tensor: torch.Tensor) -> None:
+        """A record of one tensor that the user named, with one output slot and no inputs."""
+        recorder = self._recorder
+        if not self.active or not recorder.settings.covers(recorder.steps.step):
+            return
+        record = recorder.sequence
+        recorder.sequence = record + 1
+        place = recorder.sites.place(sys._getframe(1))
+        entered = Entered(
+            0, record, self._scopes.scope, True, (), (), place.site, place.workload_site, recorder.now_ns()
+        )
+        slots: list[calls.Slot] = []
+        details: list[calls.Detail] = []
+        self._add(tensor, "out", (record, "o"), slots, details)
+        function = recorder.definitions.function(f"paritrace.observe({name})", Level.MODULE)
+        self._emit(entered, function, Flag(0), ((), tuple(slots)))
+        for detail in details:
+            recorder.emit(detail)
+
+    def _entering(self, module: torch.nn.Module, args: Any) -> None:
+        if _is_compiling() or not self.active:
+            return
+        if threading.get_ident() != self._thread:
+            self._recorder.count(CountedGap.THREAD_NOT_COVERED, type(module).__name__)
+            return
+        try:
+            self._enter(module, args, _keyword_arguments(sys._getframe(1)))
+        except Exception as error:
+            self._recorder.count(CountedGap.CAPTURE_ERROR, f"{type(module).__name__}: {type(error).__name__}")
+
+    def _left(self, module: torch.nn.Module, args: Any, kwargs: Any, output: Any) -> None:
+        if _is_compiling() or not self.active or threading.get_ident() != self._thread:
+            return
+        entered = self._scopes.pop(id(module))
+        if entered is None or not entered.recorded:
+            if isinstance(module, torch._dynamo.eval_frame.OptimizedModule):
+                self._root.compiled_region_left()
+            return
+        try:
+            self._record(module, entered, output)
+        except Exception as error:
+            self._recorder.count(CountedGap.CAPTURE_ERROR, f"{type(module).__name__}: {type(error).__name__}")
+
+    def _enter(self, module: torch.nn.Module, args: Any, kwargs: dict[str, Any]) -> None:
+        recorder = self._recorder
+        backward = recorder.steps.backward_depth > 0
+        name = self._names.of_module(module)
+        if self._scopes.depth == 0 and not backward:
+            if name is None:
+                name = self._names.register_root(module)
+            self._root.root_entered(module, args, kwargs)
+        cls = f"{type(module).__module__}.{type(module).__qualname__}"
+        if name is None:
+            name = f"<{type(module).__name__}>"
+        scope = self._scopes.open(name, cls, backward=backward)
+        place = recorder.sites.place(sys._getframe(2))
+        recorded = Level.MODULE in recorder.levels and (
+            recorder.settings.selection.everything
+            or recorder.settings.selection.wants(module=name, file=recorder.sites.file(place.site), function=cls)
+        )
+        record = recorder.sequence
+        inputs: tuple[calls.Slot, ...] = ()
+        details: tuple[calls.Detail, ...] = ()
+        if recorded:
+            recorder.sequence = record + 1
+            inputs, details = self._inputs(module, args, kwargs, record)
+        self._scopes.push(
+            Entered(id(module), record, scope, recorded, inputs, details, place.site, place.workload_site, recorder.now_ns())
+        )
+
+    def _inputs(
+        self, module: torch.nn.Module, args: Any, kwargs: dict[str, Any], record: int
+    ) -> tuple[tuple[calls.Slot, ...], tuple[calls.Detail, ...]]:
+        slots: list[calls.Slot] = []
+        details: list[calls.Detail] = []
+        for path, tensor in (*tensors(args, "args"), *tensors(kwargs, "kwargs")):
+            self._add(tensor, path, (record, "i"), slots, details)
+        for name, tensor in (
+            *module.named_parameters(recurse=False),
+            *module.named_buffers(recurse=False),
+        ):
+            self._add(tensor, name, (record, "i"), slots, details)
+        return tuple(slots), tuple(details)
+
+    def _add(
+        self,
+        tensor: torch.Tensor,
+        path: str,
+        where: tuple[int, str],
+        slots: list[calls.Slot],
+        details: list[calls.Detail],
+    ) -> None:
+        record, side = where
+        kind = self._kinds.of(tensor)
+        name = self._recorder.definitions.name(path)
+        source = -1 if side == "o" else self._source(tensor, kind.readable)
+        if not kind.readable:
+            slots.append(calls.Slot(name, kind.id, kind.geometry.gap or UNINITIALISED, source))
+            return
+        detail = detail_of(
+            tensor, kind, regions=self._recorder.settings.regions, call=record, side=side, slot=len(slots)
+        )
+        slots.append(calls.Slot(name, kind.id, bits_of(tensor, kind, detail), source, How.READ))
+        details.append(detail)
+
+    def _source(self, tensor: torch.Tensor, readable: bool) -> tuple[int, int] | int:
+        kind = self._kinds.of(tensor)
+        if not readable:
+            return self._recorder.definitions.origin(OriginKind.UNKNOWN, "")
+        return self._log.source(tensor, kind)
+
+    def _record(self, module: torch.nn.Module, entered: Entered, output: Any) -> None:
+        recorder = self._recorder
+        slots: list[calls.Slot] = []
+        details: list[calls.Detail] = []
+        raised = output is None and sys.exc_info()[0] is not None
+        flags = Flag.RAISED if raised else Flag(0)
+        if recorder.steps.backward_depth:
+            flags |= Flag.RECOMPUTE
+        compiled = isinstance(module, torch._dynamo.eval_frame.OptimizedModule)
+        if compiled:
+            flags |= Flag.COMPILED
+            recorder.count(CountedGap.NOT_OBSERVABLE_COMPILED, self._names.of_module(module) or type(module).__name__)
+            self._root.compiled_region_left()
+        for path, tensor in tensors(output, "out"):
+            self._add(tensor, path, (entered.record, "o"), slots, details)
+        function = recorder.definitions.function(f"{type(module).__module__}.{type(module).__qualname__}", Level.MODULE)
+        self._emit(entered, function, flags, (entered.inputs, tuple(slots)))
+        for detail in (*entered.details, *details):
+            recorder.emit(detail)
+        if not recorder.steps.backward_depth:
+            self._watch_gradients(entered, function, output)
+
+    def _emit(
+        self,
+        entered: Entered,
+        function: int,
+        flags: Flag,
+        slots: tuple[tuple[calls.Slot, ...], tuple[calls.Slot, ...]],
+    ) -> None:
+        recorder = self._recorder
+        left = recorder.sequence
+        recorder.sequence = left + 1
+        recorder.emit(
+            calls.Call(
+                entered.record,
+                left,
+                self._scopes.parent,
+                function,
+                entered.site,
+                entered.workload_site,
+                entered.scope,
+                recorder.context(in_module=True),
+                0,
+                int(flags) | (0 if torch.is_grad_enabled() else Flag.NO_GRAD),
+                -1,
+                -1,
+                recorder.definitions.scalars({}),
+                entered.started_ns,
+                recorder.now_ns() - entered.started_ns,
+                *slots,
+            )
+        )
+
+    def _watch_gradients(self, entered: Entered, function: int, output: Any) -> None:
+        for path, tensor in tensors(output, "grad"):
+            if tensor.requires_grad and not tensor.is_leaf:
+                tensor.register_hook(self._gradient_hook(path, function, (entered.record, entered.scope, entered.site)))
+
+    def _gradient_hook(
+        self, path: str, function: int, forward: tuple[int, int, int]
+    ) -> Callable[[torch.Tensor], None]:
+        def hook(gradient: torch.Tensor) -> None:
+            if self.active and Level.MODULE in self._recorder.levels:
+                try:
+                    self._record_gradient(gradient, path, function, forward)
+                except Exception as error:
+                    self._recorder.count(CountedGap.CAPTURE_ERROR, f"gradient {path}: {type(error).__name__}")
+
+        return hook
+
+    def _record_gradient(
+        self, gradient: torch.Tensor, path: str, function: int, forward: tuple[int, int, int]
+    ) -> None:
+        recorder = self._recorder
+        linked, scope, site = forward
+        record = recorder.sequence
+        recorder.sequence = record + 2
+        slots: list[calls.Slot] = []
+        details: list[calls.Detail] = []
+        self._add(gradient, path, (record, "o"), slots, details)
+        now = recorder.now_ns()
+        recorder.emit(
+            calls.Call(
+                record,
+                record + 1,
+                -1,
+                function,
+                site,
+                site,
+                scope,
+                recorder.definitions.context(
+                    recorder.steps.step, recorder.steps.microbatch, Phase.BACKWARD, recorder.labels
+                ),
+                0,
+                0,
+                linked,
+                recorder.definitions.name("gradient"),
+                recorder.definitions.scalars({}),
+                now,
+                0,
+                (),
+                tuple(slots),
+            )
+        )
+        for detail in details:
+            recorder.emit(detail)
+
+
+def _keyword_arguments(frame: Any) -> dict[str, Any]:
+    """Keyword arguments of the module call: torch hands global pre-hooks only positional ones, so the caller is asked."""
+    found = frame.f_locals.get("kwargs")
+    return found if isinstance(found, dict) else {}

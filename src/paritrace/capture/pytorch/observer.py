@@ -1,0 +1,254 @@
+"""All observers of one session on torch, switched on and off together and in the right order."""
+
+from __future__ import annotations
+
+import os
+import threading
+import weakref
+from typing import Any
+
+import torch
+from torch.utils._python_dispatch import _get_current_dispatch_mode_stack
+
+from paritrace.capture.pytorch.backward import BackwardObserver
+from paritrace.capture.pytorch.inventory import Inventory
+from paritrace.capture.pytorch.kinds import Kinds
+from paritrace.capture.pytorch.modules import ModuleObserver
+from paritrace.capture.pytorch.names import Names
+from paritrace.capture.pytorch.ops import OpMode, OpObserver
+from paritrace.capture.pytorch.optimizers import OptimizerObserver
+from paritrace.capture.pytorch.scopes import ScopeStack
+from paritrace.capture.recorder import Recorder
+from paritrace.evidence import calls
+from paritrace.evidence.calls import Level, OriginKind
+from paritrace.evidence.gaps import CountedGap
+
+
+class TorchObserver:
+    """Observes the thread it was made on."""
+
+    def __init__(self, recorder: Recorder) -> None:
+        self._recorder = recorder
+        self._thread = threading.get_ident()
+        self._process = os.getpid()
+        kinds = Kinds(recorder.emit)
+        self._kinds = kinds
+        self._names = Names()
+        self._scopes = ScopeStack(recorder.definitions)
+        self._ops = OpObserver(
+            recorder, kinds=kinds, names=self._names, scopes=self._scopes, on_grad_op=self._maybe_end_step
+        )
+        self._modules = ModuleObserver(
+            recorder, kinds=kinds, names=self._names, scopes=self._scopes, log=self._ops.log, root=self
+        )
+        self._backward = BackwardObserver(recorder, begins=self._backward_begins, ended=self._backward_ended)
+        self._optimizers = OptimizerObserver(begins=self._optimizer_begins, ended=self._optimizer_ended)
+        self._inventory = Inventory(recorder, kinds=kinds, names=self._names)
+        self._mode = OpMode(self._ops)
+        self._mode_entered = False
+        self._begun_step = -1
+        self._live = False
+        register_fork(self)
+
+    def start(self) -> None:
+        """Switch everything on."""
+        self._modules.install()
+        self._backward.install()
+        self._optimizers.install()
+        self._live = True
+        self._set_active(True)
+
+    def stop(self) -> None:
+        """End the last step and switch everything off; the workload goes on unobserved."""
+        if not self._live:
+            return
+        self._set_active(False)
+        self._live = False
+        self._close_last_step()
+        self._modules.remove()
+        self._backward.remove()
+        self._optimizers.remove()
+        self._leave_mode()
+        self._ops.log.forget()
+
+    @property
+    def reuse(self) -> tuple[int, int]:
+        """With `check_reuse`: inherited fingerprints recomputed, and how many were stale."""
+        return self._ops.log.reused, self._ops.log.stale
+
+    def name_step(self, step: int) -> None:
+        """`paritrace.step(n)`: the user says which step begins."""
+        steps = self._recorder.steps
+        if steps.named or steps.due or steps.backwards or self._begun_step >= 0:
+            if step != steps.step or steps.due:
+                self._end_step(step)
+        else:
+            steps.advance(step)
+            self._recorder.set_levels("steps")
+            self._apply_levels()
+        steps.named = True
+
+    def observe(self, name: str, tensor: torch.Tensor) -> None:
+        """`paritrace.observe(name, tensor)`: a module-level record of one tensor, at the user's place."""
+        if self._live and threading.get_ident() == self._thread and os.getpid() == self._process:
+            self._modules.observe(name, tensor)
+
+    def child_after_fork(self) -> None:
+        """In a forked child nothing of ours runs (CA-10, N-10)."""
+        self._live = False
+        self._set_active(False)
+
+    def parent_after_fork(self) -> None:
+        if self._live:
+            self._recorder.count(CountedGap.FORKED_CHILD_NOT_COVERED, "fork")
+
+    # --- what the observers tell ---------------------------------------------------------------------------------
+
+    def root_entered(self, module: torch.nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        """A module was entered from outside any other: perhaps a new step, certainly a batch."""
+        self._maybe_end_step()
+        self._begin_step()
+        if next(iter(module.parameters()), None) is not None:
+            self._inventory.model(module)
+            self._inventory.batch(args, kwargs)
+            self._name_batch(args, kwargs)
+
+    def compiled_region_left(self) -> None:
+        """A compiled region may have written anything: nothing is reused across it."""
+        self._ops.log.forget()
+        self._name_states()
+
+    def _maybe_end_step(self) -> None:
+        if self._recorder.steps.ends_before_forward():
+            self._end_step()
+
+    def _end_step(self, to: int | None = None) -> None:
+        self._recorder.end_step(to)
+        self._ops.step_ended()
+        self._scopes.step_ended()
+        self._apply_levels()
+
+    def _begin_step(self) -> None:
+        if self._begun_step == self._recorder.steps.step:
+            return
+        self._begun_step = self._recorder.steps.step
+        self._inventory.begin()
+        self._name_states()
+
+    def _backward_begins(self, create_graph: bool) -> None:
+        self._maybe_end_step()
+        self._ops.create_graph = create_graph
+        self._recorder.steps.backward_begins()
+
+    def _backward_ended(self) -> None:
+        self._recorder.steps.backward_ended()
+        self._ops.create_graph = False
+
+    def _optimizer_begins(self, optimizer: torch.optim.Optimizer) -> None:
+        if not self._here():
+            return
+        if self._recorder.steps.ends_before_optimizer(id(optimizer)):
+            self._end_step()
+        self._recorder.steps.optimizer_begins()
+        self._guarded(self._inventory.gradients, optimizer)
+        if Level.OP in self._recorder.levels:
+            self._name_states()
+
+    def _optimizer_ended(self, optimizer: torch.optim.Optimizer) -> None:
+        if self._here():
+            self._recorder.steps.optimizer_ended(id(optimizer))
+            self._prepare_mode()
+
+    # --- switching -----------------------------------------------------------------------------------------------
+
+    def _here(self) -> bool:
+        return self._live and threading.get_ident() == self._thread
+
+    def _guarded(self, action: Any, *args: Any) -> None:
+        try:
+            action(*args)
+        except Exception as error:
+            self._recorder.count(CountedGap.CAPTURE_ERROR, f"{action.__name__}: {type(error).__name__}")
+
+    def _close_last_step(self) -> None:
+        steps = self._recorder.steps
+        ended = steps.due or bool(steps.backwards) or self._begun_step == steps.step
+        if not ended:
+            return
+        finished = steps.due
+        self._recorder.end_step()
+        if finished:
+            self._guarded(self._inventory.begin)  # what the last step left: weights+1
+
+    def _set_active(self, active: bool) -> None:
+        self._modules.active = active
+        self._backward.active = active
+        self._ops.active = False
+        if active:
+            self._apply_levels()
+
+    def _apply_levels(self) -> None:
+        wanted = self._live and Level.OP in self._recorder.levels
+        self._ops.active = wanted
+        if wanted:
+            self._enter_mode()
+        else:
+            self._leave_mode()
+
+    def _prepare_mode(self) -> None:
+        """The next step may be captured from its first operator on, before any hook of ours is called again."""
+        settings = self._recorder.settings
+        if Level.OP in settings.levels and settings.covers(self._recorder.steps.step + 1) and self._here():
+            self._enter_mode()
+            self._ops.active = True
+
+    def _enter_mode(self) -> None:
+        if not self._mode_entered:
+            self._mode.__enter__()
+            self._mode_entered = True
+
+    def _leave_mode(self) -> None:
+        """Leave the mode if it is the innermost; under a mode of the user it stays, inactive."""
+        if self._mode_entered and threading.get_ident() == self._thread:
+            stack = _get_current_dispatch_mode_stack()
+            if stack and stack[-1] is self._mode:
+                self._mode.__exit__(None, None, None)
+                self._mode_entered = False
+
+    def _name_states(self) -> None:
+        for kind, name, tensor in self._inventory.named_states():
+            self._name(kind, name, tensor)
+
+    def _name_batch(self, args: Any, kwargs: Any) -> None:
+        from paritrace.capture.pytorch.flatten import tensors
+
+        for path, tensor in (*tensors(args, "args"), *tensors(kwargs, "kwargs")):
+            self._name(OriginKind.BATCH, path, tensor)
+
+    def _name(self, kind: OriginKind, name: str, tensor: torch.Tensor) -> None:
+        known = self._kinds.of(tensor)
+        if known.readable:
+            self._ops.log.name(tensor, known, self._recorder.definitions.origin(kind, name))
+
+
+_observers: weakref.WeakSet[TorchObserver] = weakref.WeakSet()
+_fork_registered = False
+
+
+def register_fork(observer: TorchObserver) -> None:
+    """Tell an observer of forks; registered with the interpreter once, since it cannot be undone."""
+    global _fork_registered
+    _observers.add(observer)
+    if not _fork_registered:
+        _fork_registered = True
+        os.register_at_fork(after_in_child=_child, after_in_parent=_parent)
+
+
+def _child() -> None:
+    for observer in list(_observers):
+        observer.child_after_fork()
+
+
+def _parent() -> None:
+    for observer in list(_observers):
+        observer.parent_after_fork()

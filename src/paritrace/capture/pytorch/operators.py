@@ -1,0 +1,65 @@
+"""Facts about an operator that its schema and tags tell once: what it writes, what it leaves uninitialised."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+
+_OVERWRITES = frozenset(
+    "copy_ fill_ zero_ normal_ uniform_ random_ bernoulli_ exponential_ geometric_ log_normal_ cauchy_ set_".split()
+)
+_ALLOCATES = ("empty", "new_empty", "_empty_affine_quantized")
+_COLLECTIVES = frozenset({"c10d", "_c10d_functional", "c10d_functional"})
+
+
+@dataclass(frozen=True, slots=True)
+class Operator:
+    """What the capture needs to know of one operator overload.
+
+    `written` and `overwritten` hold positions (int) and names (str) of arguments; `overwritten` ones are written
+    without being read. `base` is the name without underscores, for checking a backward link.
+    """
+
+    name: str
+    base: str
+    written: frozenset[int | str]
+    overwritten: frozenset[int | str]
+    inplace: bool
+    uninitialised: bool
+    seeded: bool
+    collective: bool
+    function_id: int
+
+
+def describe(func: Any, function_id: int) -> Operator:
+    """Read an `OpOverload`'s schema; a higher-order operator has none and writes nothing that is known."""
+    if not isinstance(func, torch._ops.OpOverload):
+        return Operator(str(func), "", frozenset(), frozenset(), False, False, False, False, function_id)
+    schema = func._schema
+    name = schema.name.partition("::")[2]
+    written: set[int | str] = set()
+    outs: set[int | str] = set()
+    for index, argument in enumerate(schema.arguments):
+        if argument.alias_info is not None and argument.alias_info.is_write:
+            keys: set[int | str] = {argument.name} if argument.kwarg_only else {index, argument.name}
+            written |= keys
+            if argument.is_out:
+                outs |= keys
+    overwrites = {0, "self"} if name in _OVERWRITES or _is_random_fill(name) else set[int | str]()
+    return Operator(
+        name=str(func),
+        base=name.replace("_", "").lower(),
+        written=frozenset(written),
+        overwritten=frozenset((outs | overwrites) & written),
+        inplace=bool(written) and not outs,
+        uninitialised=name.startswith(_ALLOCATES),
+        seeded=torch.Tag.nondeterministic_seeded in func.tags,
+        collective=func.namespace in _COLLECTIVES,
+        function_id=function_id,
+    )
+
+
+def _is_random_fill(name: str) -> bool:
+    return name in ("bernoulli_", "_foreach_zero_", "_foreach_copy_")

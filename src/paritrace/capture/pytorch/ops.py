@@ -1,0 +1,258 @@
+"""Level `op`: every dispatched operator, forward, backward and optimizer, seen by a dispatch mode (CA-10, CA-15)."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch.utils._python_dispatch import TorchDispatchMode
+
+from paritrace.capture.pytorch.kinds import Kinds
+from paritrace.capture.pytorch.links import ACCUMULATE, NO_LINK, UNLINKED, ForwardNodes, Link, Originals
+from paritrace.capture.pytorch.names import Names
+from paritrace.capture.pytorch.operators import Operator, describe
+from paritrace.capture.pytorch.rng import rng_slot
+from paritrace.capture.pytorch.scalars import ScalarTexts
+from paritrace.capture.pytorch.scopes import ScopeStack
+from paritrace.capture.pytorch.slots import Slots
+from paritrace.capture.pytorch.storages import WriteLog
+from paritrace.capture.recorder import Recorder
+from paritrace.capture.sites import Place
+from paritrace.evidence import calls
+from paritrace.evidence.calls import Flag, Level
+from paritrace.evidence.gaps import CountedGap
+
+_Tensor = torch.Tensor
+_current_node: Any = torch._C._current_autograd_node
+_grad_enabled = torch.is_grad_enabled
+
+
+@dataclass(slots=True)
+class Begun:
+    """A call between dispatch and return. Holds no tensor (CA-34)."""
+
+    id: int
+    operator: Operator
+    place: Place
+    scope: int
+    context: int
+    parent: int
+    flags: int
+    link: int
+    node: int
+    scalars: int
+    inputs: tuple[calls.Slot, ...]
+    started_ns: int
+
+
+class OpMode(TorchDispatchMode):
+    """The dispatch mode. It runs every operator exactly once with the arguments it was given."""
+
+    supports_higher_order_operators = True
+
+    def __init__(self, observer: OpObserver) -> None:
+        super().__init__()
+        self._observer = observer
+
+    @classmethod
+    def ignore_compile_internals(cls) -> bool:
+        """Compiled regions stay compiled (CA-15)."""
+        return True
+
+    @classmethod
+    def _should_skip_dynamo(cls) -> bool:
+        return False
+
+    def __torch_dispatch__(
+        self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
+    ) -> Any:
+        """Observe one operator. A fault of ours becomes a gap; the operator's own error passes through."""
+        observer = self._observer
+        kwargs = kwargs or {}
+        if not observer.active:
+            return func(*args, **kwargs)
+        begun = observer.begin(func, args, kwargs)
+        if begun is None:
+            return func(*args, **kwargs)
+        try:
+            result = func(*args, **kwargs)
+        except BaseException:
+            observer.raised(begun)
+            raise
+        observer.end(begun, args, kwargs, result)
+        return result
+
+
+class OpObserver:
+    """Turns dispatched operators into call records."""
+
+    def __init__(
+        self, recorder: Recorder, *, kinds: Kinds, names: Names, scopes: ScopeStack, on_grad_op: Callable[[], None]
+    ) -> None:
+        self._recorder = recorder
+        self._kinds = kinds
+        self._names = names
+        self._scopes = scopes
+        self._on_grad_op = on_grad_op
+        self._operators: dict[Any, Operator] = {}
+        self._scalars = ScalarTexts(recorder.definitions)
+        unknown = recorder.definitions.origin(calls.OriginKind.UNKNOWN, "")
+        self.log = WriteLog(unknown=unknown, check_reuse=recorder.settings.check_reuse)
+        self.slots = Slots(kinds=kinds, log=self.log, definitions=recorder.definitions)
+        self._nodes = ForwardNodes()
+        self._originals = Originals()
+        self._scope_of: dict[int, int] = {}
+        self._paths: dict[int, tuple[str, ...]] = {}
+        self._everything = recorder.settings.selection.everything
+        self.create_graph = False
+        self.active = False
+
+    def step_ended(self) -> None:
+        """Reuse and links do not cross a step (CA-32)."""
+        self.log.forget()
+        self._nodes.forget()
+        self._originals.forget()
+        self._scope_of.clear()
+
+    def begin(self, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Begun | None:
+        """Summarise the inputs before the operator runs; None when this call is not recorded."""
+        try:
+            operator = self._operators.get(func)
+            if operator is None:
+                operator = self._describe(func)
+            recorder = self._recorder
+            node = _current_node()
+            grad_enabled = _grad_enabled()
+            if recorder.steps.due and grad_enabled and node is None:
+                self._on_grad_op()
+                if not self.active:
+                    return None
+            place = recorder.sites.place(sys._getframe(2))
+            if not self._everything and not self._selected(operator, place):
+                return None
+            return self._begin(operator, place, node, grad_enabled, (args, kwargs))
+        except Exception as error:
+            self._recorder.count(CountedGap.CAPTURE_ERROR, f"{func}: {type(error).__name__}")
+            return None
+
+    def _begin(
+        self,
+        operator: Operator,
+        place: Place,
+        node: Any,
+        grad_enabled: bool,
+        arguments: tuple[tuple[Any, ...], dict[str, Any]],
+    ) -> Begun:
+        recorder = self._recorder
+        record = recorder.sequence
+        recorder.sequence = record + 1
+        args, kwargs = arguments
+        inputs, asks = self.slots.inputs(args, kwargs, operator.overwritten)
+        if operator.seeded:
+            inputs.append(rng_slot(kwargs.get("generator"), self._kinds, recorder.definitions))
+        flags = 0 if grad_enabled else Flag.NO_GRAD
+        if operator.inplace:
+            flags |= Flag.INPLACE
+        scope = self._scopes.scope
+        slots = tuple(inputs)
+        link, node_name = UNLINKED, NO_LINK
+        if node is None:
+            self._nodes.claim(record, base=operator.base, grad_enabled=grad_enabled, asks_for_grad=asks)
+            self._originals.add(self._identity(operator, place, scope), record, _bits(slots))
+        elif place.under_checkpoint or (grad_enabled and not self.create_graph):
+            flags |= Flag.RECOMPUTE
+            self._nodes.claim(record, base=operator.base, grad_enabled=grad_enabled, asks_for_grad=asks)
+            link = self._originals.find(self._identity(operator, place, scope), _bits(slots))
+        else:
+            link, node_name = self._backward_link(node)
+            if link.record >= 0:
+                scope = self._scope_of.get(link.record, scope)
+        self._scope_of[record] = scope
+        if link.ambiguous:
+            flags |= Flag.LINK_AMBIGUOUS
+            recorder.gaps[CountedGap.LINK_AMBIGUOUS] += 1
+        return Begun(
+            id=record,
+            operator=operator,
+            place=place,
+            scope=scope,
+            context=recorder.context(in_module=self._scopes.depth > 0),
+            parent=self._scopes.parent,
+            flags=flags,
+            link=link.record,
+            node=node_name,
+            scalars=self._scalars.of(args, kwargs),
+            inputs=slots,
+            started_ns=recorder.now_ns(),
+        )
+
+    def raised(self, begun: Begun) -> None:
+        """The operator raised: a record without outputs, flagged."""
+        begun.flags |= Flag.RAISED
+        self._emit(begun, ())
+
+    def end(self, begun: Begun, args: tuple[Any, ...], kwargs: dict[str, Any], result: Any) -> None:
+        """Summarise what the operator returned and what it wrote in place."""
+        try:
+            outputs = self.slots.outputs(begun.id, begun.operator, (args, kwargs), result)
+        except Exception as error:
+            self._recorder.count(CountedGap.CAPTURE_ERROR, f"{begun.operator.name}: {type(error).__name__}")
+            outputs = ()
+        self._emit(begun, outputs)
+
+    def _emit(self, begun: Begun, outputs: tuple[calls.Slot, ...]) -> None:
+        recorder = self._recorder
+        left = recorder.sequence
+        recorder.sequence = left + 1
+        recorder.emit(
+            calls.Call(
+                begun.id,
+                left,
+                begun.parent,
+                begun.operator.function_id,
+                begun.place.site,
+                begun.place.workload_site,
+                begun.scope,
+                begun.context,
+                0,
+                begun.flags,
+                begun.link,
+                begun.node,
+                begun.scalars,
+                begun.started_ns,
+                recorder.now_ns() - begun.started_ns,
+                begun.inputs,
+                outputs,
+            )
+        )
+
+    def _backward_link(self, node: Any) -> tuple[Link, int]:
+        name = node.name()
+        if name == ACCUMULATE:
+            owner = self._names.of_parameter(node.variable)
+            return UNLINKED, self._recorder.definitions.name(f"AccumulateGrad:{owner}")
+        return self._nodes.link(node, name), self._recorder.definitions.name(name)
+
+    def _identity(self, operator: Operator, place: Place, scope: int) -> tuple[object, ...]:
+        path = self._paths.get(scope)
+        if path is None:
+            path = self._paths[scope] = self._recorder.definitions.module_path(scope)
+        return (path, operator.function_id, place.site)
+
+    def _selected(self, operator: Operator, place: Place) -> bool:
+        module = self._recorder.definitions.module(self._scopes.scope)
+        return self._recorder.settings.selection.wants(
+            module=module, file=self._recorder.sites.file(place.site), function=operator.name
+        )
+
+    def _describe(self, func: Any) -> Operator:
+        name = self._recorder.definitions.function(str(func), Level.OP)
+        described = self._operators[func] = describe(func, name)
+        return described
+
+
+def _bits(slots: tuple[calls.Slot, ...]) -> tuple[object, ...]:
+    return tuple(slot.bits for slot in slots)

@@ -1,0 +1,138 @@
+"""Slots of a call: the tensors among its arguments and results, each with kind, fingerprint and producer."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+
+from paritrace.capture.definitions import Definitions
+from paritrace.capture.pytorch.kinds import Kinds
+from paritrace.capture.pytorch.operators import Operator
+from paritrace.capture.pytorch.storages import UNINITIALISED, WriteLog
+from paritrace.evidence import calls
+from paritrace.evidence.calls import How
+from paritrace.evidence.gaps import CaptureGap, Gap
+
+_Tensor = torch.Tensor
+_IN_FLIGHT = Gap(CaptureGap.IN_FLIGHT)
+_NO_KEYS: frozenset[int | str] = frozenset()
+
+
+class Slots:
+    """Makes the lean slots of level `op`."""
+
+    def __init__(self, *, kinds: Kinds, log: WriteLog, definitions: Definitions) -> None:
+        self._kinds = kinds
+        self._log = log
+        self._name = definitions.name
+        self._unknown = definitions.origin(calls.OriginKind.UNKNOWN, "")
+        self._positions: dict[tuple[object, ...], int] = {}
+
+    def inputs(
+        self, args: tuple[Any, ...], kwargs: dict[str, Any], overwritten: frozenset[int | str]
+    ) -> tuple[list[calls.Slot], bool]:
+        """Slots of the arguments, and whether any of them asks for a gradient."""
+        found: list[calls.Slot] = []
+        asks = False
+        for index, value in enumerate(args):
+            if isinstance(value, _Tensor):
+                asks = asks or value.requires_grad
+                found.append(self._input(self._position("args", index), value, index in overwritten))
+            elif isinstance(value, (list, tuple)):
+                for inner, item in enumerate(value):
+                    if isinstance(item, _Tensor):
+                        asks = asks or item.requires_grad
+                        found.append(self._input(self._position("args", index, inner), item, index in overwritten))
+        for key, value in kwargs.items():
+            if isinstance(value, _Tensor):
+                asks = asks or value.requires_grad
+                found.append(self._input(self._position("kwargs", key), value, key in overwritten))
+            elif isinstance(value, (list, tuple)):
+                for inner, item in enumerate(value):
+                    if isinstance(item, _Tensor):
+                        found.append(self._input(self._position("kwargs", key, inner), item, key in overwritten))
+        return found, asks
+
+    def outputs(
+        self, record: int, operator: Operator, arguments: tuple[tuple[Any, ...], dict[str, Any]], result: Any
+    ) -> tuple[calls.Slot, ...]:
+        """Slots of the results, then of arguments written in place that were not returned."""
+        returned = _tensors(result)
+        written: list[tuple[int, torch.Tensor]] = []
+        if operator.written:
+            written = list(self._written(operator.written, *arguments))
+            for _, tensor in written:
+                kind = self._kinds.of(tensor)
+                if kind.readable:
+                    self._log.written(tensor, kind)
+        wrote = {id(tensor) for _, tensor in written}
+        named = [
+            (self._position("out", index) if index >= 0 else self._name("out"), item) for index, item in returned
+        ]
+        seen = {id(tensor) for _, tensor in returned}
+        named += [(name, tensor) for name, tensor in written if id(tensor) not in seen]
+        return tuple(
+            self._output(record, index, name, tensor, operator, id(tensor) in wrote)
+            for index, (name, tensor) in enumerate(named)
+        )
+
+    def _input(self, name: int, tensor: torch.Tensor, overwritten: bool) -> calls.Slot:
+        kind = self._kinds.of(tensor)
+        if not kind.readable:
+            return calls.Slot(name, kind.id, kind.geometry.gap or UNINITIALISED, self._unknown)
+        if overwritten:
+            return calls.Slot(name, kind.id, UNINITIALISED, self._log.source(tensor, kind))
+        bits, how, source = self._log.read(tensor, kind)
+        return calls.Slot(name, kind.id, bits, source, how)
+
+    def _output(
+        self, record: int, index: int, name: int, tensor: torch.Tensor, operator: Operator, wrote: bool
+    ) -> calls.Slot:
+        kind = self._kinds.of(tensor)
+        if not kind.readable:
+            return calls.Slot(name, kind.id, kind.geometry.gap or UNINITIALISED)
+        if operator.collective:
+            return calls.Slot(name, kind.id, _IN_FLIGHT)
+        bits, how = self._log.produced(
+            tensor, kind, by=(record, index), wrote=wrote, uninitialised=operator.uninitialised
+        )
+        return calls.Slot(name, kind.id, bits, -1, how)
+
+    def _written(self, keys: frozenset[int | str], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        for index, value in enumerate(args):
+            if index in keys:
+                yield from self._named_tensors(("args", index), value)
+        for key, value in kwargs.items():
+            if key in keys:
+                yield from self._named_tensors(("kwargs", key), value)
+
+    def _named_tensors(self, place: tuple[str, int | str], value: Any) -> Any:
+        if isinstance(value, _Tensor):
+            yield self._position(*place), value
+        elif isinstance(value, (list, tuple)):
+            for inner, item in enumerate(value):
+                if isinstance(item, _Tensor):
+                    yield self._position(*place, inner), item
+
+    def _position(self, *key: object) -> int:
+        found = self._positions.get(key)
+        if found is None:
+            root, first, *rest = key
+            text = f"kwargs.{first}" if root == "kwargs" else f"{root}[{first}]"
+            found = self._positions[key] = self._name(text + "".join(f"[{index}]" for index in rest))
+        return found
+
+
+def _tensors(result: Any) -> list[tuple[int, torch.Tensor]]:
+    """Tensors of a result with their index; a single tensor has index -1 (its slot is `out`)."""
+    if isinstance(result, _Tensor):
+        return [(-1, result)]
+    found: list[tuple[int, torch.Tensor]] = []
+    if isinstance(result, (list, tuple)):
+        for index, item in enumerate(result):
+            if isinstance(item, _Tensor):
+                found.append((index, item))
+            elif isinstance(item, (list, tuple)):
+                found += [(index, inner) for inner in item if isinstance(inner, _Tensor)]
+    return found

@@ -1,0 +1,161 @@
+"""Our own write log: who wrote a storage last, and which fingerprints still hold (CA-27, CA-32, CA-35).
+
+A storage is known by the address of its `StorageImpl`; a weak reference is held, so that within one step this address
+cannot come to mean another storage. The tensor's data is not kept alive by it (CA-34).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import torch
+
+from paritrace.capture.pytorch.kinds import KnownKind
+from paritrace.capture.pytorch.memory import fingerprint_in_memory_order
+from paritrace.evidence.calls import How
+from paritrace.evidence.gaps import CaptureGap, Gap
+
+UNINITIALISED = Gap(CaptureGap.UNINITIALISED)
+MAX_TRACKED_BYTES = 1 << 28  # a half-written buffer beyond 256 MiB stays a gap instead of costing as much memory again
+_storage_id: Any = torch._C._storage_id
+
+
+class Entry:
+    """What is known of one storage since the step began."""
+
+    __slots__ = ("bits", "origins", "producers", "unwritten", "weak", "writer")
+
+    def __init__(self, weak: int) -> None:
+        self.weak = weak
+        self.writer: tuple[int, int] | None = None
+        self.bits: dict[tuple[int, tuple[object, ...]], str] = {}
+        self.producers: dict[tuple[int, int], tuple[int, int]] = {}
+        self.origins: dict[tuple[int, tuple[object, ...]], int] = {}
+        self.unwritten: npt.NDArray[np.bool_] | bool = False  # True: no byte was ever written
+
+
+class WriteLog:
+    """The storages touched in this step."""
+
+    def __init__(self, *, unknown: int, check_reuse: bool) -> None:
+        self._entries: dict[int, Entry] = {}
+        self._unknown = unknown
+        self._check_reuse = check_reuse
+        self.reused = 0
+        self.stale = 0
+
+    def forget(self) -> None:
+        """A step has ended, or something unobserved may have written: nothing is known any more."""
+        free = torch.UntypedStorage._free_weak_ref
+        for entry in self._entries.values():
+            free(entry.weak)
+        self._entries.clear()
+
+    def entry(self, tensor: torch.Tensor) -> tuple[Entry, bool]:
+        """The entry of a tensor's storage, and whether it is new to this step."""
+        identity = _storage_id(tensor)
+        found = self._entries.get(identity)
+        if found is not None:
+            return found, False
+        made = self._entries[identity] = Entry(tensor.untyped_storage()._weak_ref())
+        return made, True
+
+    def read(self, tensor: torch.Tensor, kind: KnownKind) -> tuple[str | Gap[CaptureGap], How, tuple[int, int] | int]:
+        """Fingerprint of a tensor now, how it came about, and what produced it."""
+        entry, _ = self.entry(tensor)
+        address = tensor.data_ptr()
+        bits, how = self._bits(entry, tensor, kind, address)
+        return bits, how, self._source(entry, kind, address)
+
+    def source(self, tensor: torch.Tensor, kind: KnownKind) -> tuple[int, int] | int:
+        """What produced a tensor, without reading it."""
+        return self._source(self.entry(tensor)[0], kind, tensor.data_ptr())
+
+    def name(self, tensor: torch.Tensor, kind: KnownKind, origin: int) -> None:
+        """This tensor is a parameter, a buffer or another named thing, until the step ends."""
+        if kind.readable:
+            self.entry(tensor)[0].origins.setdefault((tensor.data_ptr(), kind.signature), origin)
+
+    def written(self, tensor: torch.Tensor, kind: KnownKind) -> None:
+        """A call has just written this tensor in place: earlier fingerprints and views of its storage are void."""
+        entry, _ = self.entry(tensor)
+        entry.bits.clear()
+        entry.producers.clear()
+        if entry.unwritten is not False:
+            self._mark_written(entry, tensor, kind)
+
+    def produced(
+        self, tensor: torch.Tensor, kind: KnownKind, *, by: tuple[int, int], wrote: bool, uninitialised: bool
+    ) -> tuple[str | Gap[CaptureGap], How]:
+        """A call has just returned this tensor: fresh, written in place (`wrote`), or a view of something older."""
+        entry, fresh = self.entry(tensor)
+        address = tensor.data_ptr()
+        if fresh or wrote:
+            entry.writer = by
+            if fresh and uninitialised and kind.geometry.num_elements:
+                entry.unwritten = True
+        else:
+            entry.producers[(address, kind.id)] = by
+        return self._bits(entry, tensor, kind, address)
+
+    def _bits(
+        self, entry: Entry, tensor: torch.Tensor, kind: KnownKind, address: int
+    ) -> tuple[str | Gap[CaptureGap], How]:
+        if entry.unwritten is not False and self._holds_unwritten(entry, tensor, kind, address):
+            return UNINITIALISED, How.READ
+        key = (address, kind.signature)
+        found = entry.bits.get(key)
+        if found is None:
+            found = entry.bits[key] = fingerprint_in_memory_order(address, kind.geometry)
+            return found, How.READ
+        if self._check_reuse:
+            self.reused += 1
+            self.stale += found != fingerprint_in_memory_order(address, kind.geometry)
+        return found, How.INHERITED
+
+    def _source(self, entry: Entry, kind: KnownKind, address: int) -> tuple[int, int] | int:
+        producer = entry.producers.get((address, kind.id))
+        if producer is not None:
+            return producer
+        if entry.writer is not None:
+            return entry.writer
+        return entry.origins.get((address, kind.signature), self._unknown)
+
+    def _mark_written(self, entry: Entry, tensor: torch.Tensor, kind: KnownKind) -> None:
+        total = tensor.untyped_storage().nbytes()
+        if kind.geometry.dense and kind.geometry.num_bytes == total:
+            entry.unwritten = False
+            return
+        if entry.unwritten is True:
+            if total > MAX_TRACKED_BYTES:
+                return
+            entry.unwritten = np.ones(total, np.bool_)
+        if isinstance(entry.unwritten, np.ndarray):
+            _byte_view(entry.unwritten, tensor, kind, tensor.data_ptr())[...] = False
+            if not entry.unwritten.any():
+                entry.unwritten = False
+
+    def _holds_unwritten(self, entry: Entry, tensor: torch.Tensor, kind: KnownKind, address: int) -> bool:
+        if isinstance(entry.unwritten, np.ndarray):
+            return bool(_byte_view(entry.unwritten, tensor, kind, address).any())
+        return entry.unwritten
+
+
+def _byte_view(
+    mask: npt.NDArray[np.bool_], tensor: torch.Tensor, kind: KnownKind, address: int
+) -> npt.NDArray[np.bool_]:
+    """The part of a per-byte mask of the storage that a tensor covers."""
+    geometry = kind.geometry
+    if geometry.num_bytes == 0:
+        return mask[:0]
+    offset = address - tensor.untyped_storage().data_ptr()
+    view: npt.NDArray[np.bool_] = np.ndarray(
+        (*geometry.sizes, geometry.itemsize),
+        np.bool_,
+        buffer=mask.data,
+        offset=offset,
+        strides=(*(stride * geometry.itemsize for stride in geometry.strides), 1),
+    )
+    return view

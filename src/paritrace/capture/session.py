@@ -1,0 +1,221 @@
+"""One capture from its beginning to its receipt: the run directory, the writer and the observers held together."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections import Counter
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from paritrace.capture.recorder import Recorder
+from paritrace.capture.settings import CaptureSettings
+from paritrace.capture.surroundings import Checkout, checkout_of, surroundings
+from paritrace.capture.writer import JournalWriter
+from paritrace.clock import SYSTEM, Clock
+from paritrace.errors import HostError
+from paritrace.evidence import calls
+from paritrace.evidence.gaps import CountedGap, Gap
+from paritrace.files import LOCAL, Files
+from paritrace.process.identity import own_identity
+from paritrace.runs.envelope import AttachmentKind, Receipt, Role, SessionStatus
+from paritrace.runs.launch import launch_of
+from paritrace.runs.opening import SessionRequest, begin_session
+from paritrace.runs.session import OpenSession
+
+if TYPE_CHECKING:
+    from paritrace.capture.pytorch.observer import TorchObserver
+
+
+@dataclass(frozen=True, kw_only=True)
+class Workload:
+    """What is being captured: its root folder, its main script (absolute; None in a notebook) and its arguments."""
+
+    root: Path
+    main: Path | None
+    argv: tuple[str, ...]
+
+
+class Capture:
+    """A running capture of this process. Made by `begin`; ended once by `end`, by the process that began it."""
+
+    def __init__(
+        self, session: OpenSession, *, recorder: Recorder, writer: JournalWriter, observer: TorchObserver
+    ) -> None:
+        self.session = session
+        self.recorder = recorder
+        self.observer = observer
+        self.failure: HostError | None = None
+        self._writer = writer
+        self._pid = os.getpid()
+        self._ended = False
+        recorder.after_step = self.keep_sources
+
+    def keep_sources(self) -> None:
+        """Copy the text of every file named since the last call into the run (CA-26)."""
+        texts = self.recorder.sites.take_texts()
+        if not texts:
+            return
+        try:
+            for file, _, data in texts:
+                self.session.attach_copy(AttachmentKind.SOURCE, file, data, "text/x-python")
+            self.session.flush()
+        except HostError as error:
+            self.failure = self.failure or error
+            self.recorder.count(CountedGap.DISK_FULL, "source text", number=len(texts))
+
+    def end(self, status: SessionStatus, *, metadata: dict[str, str]) -> None:
+        """Stop observing, write the end mark, seal the run. A fault of the disk is kept in `failure`, not raised."""
+        if self._ended or os.getpid() != self._pid:
+            return
+        self._ended = True
+        self.observer.stop()
+        self.keep_sources()
+        self.recorder.emit(calls.CodeMark(self.recorder.sites.workload_files()))
+        self._writer.close(end=self._end_mark)
+        self.failure = self._writer.failure or self.failure
+        try:
+            self.session.set_metadata(metadata)
+            self.session.end(SessionStatus.INCOMPLETE if self.failure else status, self._receipt())
+        except HostError as error:
+            self.failure = self.failure or error
+
+    @property
+    def summary(self) -> str:
+        """One line for a person: how much was captured."""
+        counts = self._writer.counts
+        steps = len(self.recorder.steps_seen)
+        gaps = sum(self.gaps.values())
+        size = self._writer.bytes_written / 1e6
+        return (
+            f"captured {steps} {'step' if steps == 1 else 'steps'}, {counts['Call']:,} calls, {size:.1f} MB"
+            f"{f', {gaps:,} gaps' if gaps else ''}"
+        )
+
+    @property
+    def gaps(self) -> dict[str, int]:
+        """Counted gaps of the observers and of the writer."""
+        return dict(Counter(self.recorder.gaps) + self._writer.gaps)
+
+    def _end_mark(self) -> list[object]:
+        receipt = self._receipt()
+        return [calls.EndMark(receipt.lines, receipt.calls, receipt.details, receipt.states, receipt.gaps)]
+
+    def _receipt(self) -> Receipt:
+        counts = self._writer.counts
+        lines = sum(number for name, number in counts.items() if name != "EndMark")
+        return Receipt(
+            lines=lines, calls=counts["Call"], details=counts["Detail"], states=counts["State"], gaps=self.gaps
+        )
+
+
+def begin(
+    run_dir: Path,
+    settings: CaptureSettings,
+    *,
+    workload: Workload,
+    files: Files = LOCAL,
+    clock: Clock = SYSTEM,
+) -> Capture:
+    """Claim the run directory and start observing this process.
+
+    Raises:
+        HostError: Refused: torch is missing (`missing_extra`), or the disk refuses.
+        EvidenceError, RequestError: Refused, as `runs.opening.begin_session` says.
+    """
+    _require_torch()
+    from paritrace.capture.pytorch.determinism import torch_facts
+    from paritrace.capture.pytorch.observer import TorchObserver
+
+    facts = torch_facts(deterministic=settings.deterministic)
+    session = begin_session(run_dir, _request(settings), files=files, clock=clock)
+    checkout = checkout_of(workload.root, want_diff=settings.diff)
+    session.set_surroundings(
+        surroundings(
+            argv=workload.argv if settings.argv else None,
+            main=workload.main,
+            checkout=checkout,
+            diff_id=_attach_diff(session, checkout),
+            torch=facts,
+        )
+    )
+    writer = JournalWriter(session.open_journal(), max_bytes=settings.max_bytes, queue_full=settings.queue_full)
+    writer.put(_header(session, settings))
+    recorder = Recorder(
+        settings,
+        writer=writer,
+        clock=clock,
+        root=workload.root,
+        main=None if workload.main is None else str(workload.main),
+    )
+    writer.start()
+    capture = Capture(session, recorder=recorder, writer=writer, observer=TorchObserver(recorder))
+    capture.observer.start()
+    return capture
+
+
+def without_capture() -> bool:
+    """Whether `PARITRACE_MODE=off` makes all capturing a no-op (CA-1)."""
+    return os.environ.get("PARITRACE_MODE", "").strip().lower() == "off"
+
+
+def _require_torch() -> None:
+    from importlib.util import find_spec
+
+    if find_spec("torch") is None:
+        raise HostError(
+            "capturing needs PyTorch, which is not installed",
+            code="missing_extra",
+            fix="pip install 'paritrace[torch]'",
+        )
+
+
+def _request(settings: CaptureSettings) -> SessionRequest:
+    process = own_identity()
+    launch = launch_of(os.environ, process=process)
+    return SessionRequest(
+        role=Role.TRAINING if launch.world_size == 1 else Role.RANK,
+        launch=launch,
+        process=process,
+        config_digest=hashlib.sha256(msgspec.json.encode(_plain(settings))).hexdigest(),
+        title=settings.title or None,
+        tags=settings.tags,
+        metadata={"expected_steps": f"{settings.steps[0]}:{settings.steps[1]}"} if settings.declared_steps else {},
+    )
+
+
+def _plain(settings: CaptureSettings) -> dict[str, object]:
+    return {
+        "levels": sorted(settings.levels),
+        "steps": settings.steps,
+        "regions": settings.regions,
+        "statistics": settings.statistics,
+        "select": settings.selection.select,
+        "exclude": settings.selection.exclude,
+        "deterministic": settings.deterministic,
+        "eager": settings.eager,
+        "sources": settings.sources,
+    }
+
+
+def _header(session: OpenSession, settings: CaptureSettings) -> calls.JournalHeader:
+    return calls.JournalHeader(
+        calls.FORMAT,
+        calls.VERSION,
+        session.session_id,
+        session.rank,
+        session.incarnation,
+        session.started_unix_ns,
+        tuple(sorted(settings.levels)),
+        {"bits": "xxh3-64", "xor": "flat-u32-le-v1", "elements": "elements-u64"},
+        settings.regions,
+    )
+
+
+def _attach_diff(session: OpenSession, checkout: Checkout) -> str:
+    if isinstance(checkout.diff, Gap) or not checkout.diff:
+        return ""
+    return session.attach_copy(AttachmentKind.OTHER, "git diff", checkout.diff, "text/x-diff")

@@ -1,0 +1,180 @@
+"""`paritrace run`: captures a script or module into a run directory and returns its own exit status (CA-1, SU-3)."""
+
+from __future__ import annotations
+
+import atexit
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from paritrace.cli.output import note
+from paritrace.errors import ParitraceError, RequestError
+
+if TYPE_CHECKING:
+    from paritrace.capture.launch import Target
+    from paritrace.capture.session import Capture
+    from paritrace.capture.settings import CaptureSettings
+
+OUR_FAILURE = 125  # our failure before the workload started; everything else is the workload's own status
+LEVELS = ("digest", "module", "op")
+
+
+@click.command(context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False})
+@click.option("-o", "--output", type=click.Path(path_type=Path), metavar="RUN", help="The new run directory.")
+@click.option("-m", "--module", is_flag=True, help="The first argument names a module, as with `python -m`.")
+@click.option(
+    "--level",
+    "levels",
+    multiple=True,
+    type=click.Choice(LEVELS),
+    help="What to record, repeatable: digest (always on), module, op [default: module].",
+)
+@click.option("--steps", metavar="A:B", help="Steps at which module and op are recorded, half-open [default: 0:3].")
+@click.option("--ranks", metavar="R", default="all", show_default=True, help="Ranks to capture: all, or 0,1.")
+@click.option("--select", multiple=True, metavar="P", help="Record only these: PATTERN of a module, file:P, function:P.")
+@click.option("--exclude", multiple=True, metavar="P", help="Leave these out; patterns as for --select.")
+@click.option("--regions", type=int, default=4, show_default=True, help="Regions of a tensor with fingerprints of their own.")
+@click.option("--statistics", is_flag=True, help="Moments and counts at level op too.")
+@click.option("--max-bytes", default="2GiB", show_default=True, help="Size of the journal; what it leaves out is counted.")
+@click.option("--estimate", is_flag=True, help="Run three steps, say what a capture would cost, and end.")
+@click.option("--deterministic", is_flag=True, help="Set torch's determinism switches, each recorded. Never seeds.")
+@click.option("--eager", is_flag=True, help="Switch torch.compile off for this run (recorded).")
+@click.option("--drop", is_flag=True, help="Drop records when the disk is slower than the workload, instead of waiting.")
+@click.option("--no-sources", is_flag=True, help="Keep no text of source files.")
+@click.option("--no-diff", is_flag=True, help="Keep no git diff.")
+@click.option("--no-argv", is_flag=True, help="Keep no command line.")
+@click.option("--title", default="", help="A title for people.")
+@click.option("--tag", "tags", multiple=True, help="A tag, repeatable.")
+@click.argument("workload", nargs=-1, type=click.UNPROCESSED, required=True, metavar="SCRIPT|MODULE [ARG...]")
+@click.pass_context
+def run(ctx: click.Context, output: Path | None, module: bool, ranks: str, workload: tuple[str, ...], **options: object) -> None:
+    """Capture SCRIPT (or with -m MODULE) while it runs; its output and exit status are its own.
+
+    Works as the inner command of a launcher: `python -m paritrace run -o RUN train.py`.
+    """
+    from paritrace.capture.session import without_capture
+
+    try:
+        target = _find(workload, module=module)
+        capture = None
+        if not without_capture() and _wanted(ranks):
+            capture = _begin(output, target, _settings(options))
+    except ParitraceError as error:
+        note(f"{error.outcome.value}: {error.message} [{error.code}]")
+        note(f"    fix: {error.fix}")
+        ctx.exit(OUR_FAILURE)
+    ctx.exit(_run(target, capture, estimate=bool(options["estimate"])))
+
+
+def _find(workload: tuple[str, ...], *, module: bool) -> Target:
+    from paritrace.capture.launch import find_module, find_script
+
+    name, *arguments = workload
+    return find_module(name, tuple(arguments)) if module else find_script(name, tuple(arguments))
+
+
+def _settings(options: dict[str, object]) -> CaptureSettings:
+    from paritrace.capture.settings import (
+        CaptureSettings,
+        QueueFull,
+        Selection,
+        parse_bytes,
+        parse_levels,
+        parse_steps,
+    )
+
+    steps = options["steps"]
+    estimate = bool(options["estimate"])
+    span = parse_steps(str(steps)) if steps is not None else CaptureSettings.steps
+    return CaptureSettings(
+        levels=parse_levels(_texts(options["levels"])),
+        steps=(1, 2) if estimate else span,
+        declared_steps=steps is not None and not estimate,
+        regions=int(str(options["regions"])),
+        statistics=bool(options["statistics"]),
+        max_bytes=parse_bytes(str(options["max_bytes"])),
+        queue_full=QueueFull.DROP if options["drop"] else QueueFull.BLOCK,
+        selection=Selection(select=_texts(options["select"]), exclude=_texts(options["exclude"])),
+        sources=not options["no_sources"],
+        diff=not options["no_diff"],
+        argv=not options["no_argv"],
+        deterministic=bool(options["deterministic"]),
+        eager=bool(options["eager"]),
+        title=str(options["title"]),
+        tags=_texts(options["tags"]),
+    )
+
+
+def _begin(output: Path | None, target: Target, settings: CaptureSettings) -> Capture:
+    from paritrace.capture.api import set_current
+    from paritrace.capture.session import Workload, begin
+    from paritrace.capture.sites import workload_root
+
+    if output is None:
+        raise RequestError("no run directory", code="no_output", fix="give one: paritrace run -o RUN train.py")
+    capture = begin(
+        output,
+        settings,
+        workload=Workload(root=workload_root(target.path), main=target.path, argv=target.argv),
+    )
+    set_current(capture)
+    return capture
+
+
+def _run(target: Target, capture: Capture | None, *, estimate: bool) -> int:
+    from paritrace.capture import launch
+
+    if capture is None:
+        return launch.run(target)
+    ending = _Ending(capture)
+    atexit.register(ending)  # runs after the workload's own exit callbacks: registered first, called last
+    if estimate:
+        from paritrace.capture.estimate import end_after_estimate
+
+        end_after_estimate(capture.recorder, say=note)
+    ending.status = launch.run(target)
+    return ending.status
+
+
+class _Ending:
+    """Ends the capture when the interpreter ends, and says on stderr what was captured."""
+
+    def __init__(self, capture: Capture) -> None:
+        self._capture = capture
+        self.status: int | None = None
+
+    def __call__(self) -> None:
+        from paritrace.runs.envelope import SessionStatus
+
+        capture = self._capture
+        interrupted = self.status is None or self.status == 130
+        capture.end(
+            SessionStatus.INTERRUPTED if interrupted else SessionStatus.COMPLETED,
+            metadata={"exit_status": "unknown" if self.status is None else str(self.status)},
+        )
+        if capture.failure is not None:
+            note(f"{capture.failure.outcome.value}: {capture.failure.message} [{capture.failure.code}]")
+            note(f"    fix: {capture.failure.fix}; the workload was not disturbed, the run is incomplete")
+        note(f"paritrace: {capture.summary} -> {capture.session.run_dir}")
+        sys.stderr.flush()
+
+
+def _wanted(ranks: str) -> bool:
+    """Whether this process's rank is to be captured."""
+    if ranks == "all":
+        return True
+    import os
+
+    from paritrace.process.identity import own_identity
+    from paritrace.runs.launch import launch_of
+
+    numbers = ranks.split(",")
+    if not all(number.strip().isdigit() for number in numbers):
+        raise RequestError(f"--ranks {ranks!r} is not all or 0,1", code="bad_ranks", fix="give for example --ranks 0,1")
+    return launch_of(os.environ, process=own_identity()).rank in {int(number) for number in numbers}
+
+
+def _texts(value: object) -> tuple[str, ...]:
+    return tuple(str(item) for item in value) if isinstance(value, (tuple, list)) else ()
