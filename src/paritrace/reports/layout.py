@@ -31,10 +31,11 @@ def paragraph(text: str, /, *, most: int) -> tuple[str, ...]:
     return (*lines[: most - 1], cut(" ".join(lines[most - 1 :]), width=CONTENT))
 
 
-def fit(sections: Sequence[Section], /, *, height: int = HEIGHT) -> list[str]:
+def fit(sections: Sequence[Section], /, *, height: int = HEIGHT, closing: str = "") -> list[str]:
     """Returns the screen's lines: at most `height`, each at most WIDTH columns.
 
-    Blank lines give way first, from the end; then the longest sections; then whole sections from the end.
+    Blank lines give way first, from the end; then the longest sections; then whole sections from the end. A section
+    that was cut says how many lines are left out and how to see them: by `closing`, or by explain with its anchor.
     """
     present = [section for section in sections if section.lines]
     allowed = _allowances(present, height=height)
@@ -45,7 +46,7 @@ def fit(sections: Sequence[Section], /, *, height: int = HEIGHT) -> list[str]:
         if section.spaced and room > 0:
             screen.append("")
             room -= 1
-        screen += _drawn(section, count=count)
+        screen += _drawn(section, count=count, closing=closing)
     return screen
 
 
@@ -61,19 +62,19 @@ def _allowances(sections: Sequence[Section], *, height: int) -> list[int]:
     return allowed
 
 
-def _drawn(section: Section, *, count: int) -> list[str]:
+def _drawn(section: Section, *, count: int, closing: str) -> list[str]:
     drawn: list[str] = []
     label = "" if section.bare else f"[{section.anchor}]"
-    for line in _shown_lines(section, count=count):
+    for line in _shown_lines(section, count=count, closing=closing):
         margin = "" if section.bare else f"{label} ".ljust(MARGIN)
         drawn.append(cut(margin + line, width=WIDTH).rstrip())
         label = ""
     return drawn
 
 
-def _shown_lines(section: Section, *, count: int) -> tuple[str, ...]:
+def _shown_lines(section: Section, *, count: int, closing: str) -> tuple[str, ...]:
     left_out = len(section.lines) - count
     if left_out == 0 or count == 1:
         return section.lines[:count]
-    closing = f"… {left_out + 1:,} more: paritrace explain {section.anchor}"
-    return (*section.lines[: count - 1], closing if not section.bare else " " * MARGIN + closing)
+    last = f"… {left_out + 1:,} {closing or f'more: paritrace explain {section.anchor}'}"
+    return (*section.lines[: count - 1], last if not section.bare else " " * MARGIN + last)

@@ -1,0 +1,79 @@
+"""check RUN: holds one run against itself (CP-25)."""
+
+from collections import Counter
+
+from paritrace.compare.checks_facts import SessionFacts
+from paritrace.compare.checks_result import FORMAT, VERSION, Checked, Invariant, Outcome, RankCoverage
+from paritrace.compare.checks_rules_coverage import coverage_invariants, rank_invariants
+from paritrace.compare.checks_rules_parameters import parameter_invariants
+from paritrace.compare.checks_rules_values import value_invariants
+from paritrace.compare.result import RunRef
+from paritrace.evidence.journal import Account
+from paritrace.runs.reading import Run
+from paritrace.runs.views import SessionView
+
+LIMITS = (
+    "`pass` speaks of what was recorded: a call, step or rank that was not recorded was not checked",
+    "states are compared by elements-u64, which does not see an exchange of elements",
+    "agreeing fingerprints do not prove that tensors agree",
+    "a failed invariant names a fact, not its cause; some workloads mean it so",
+)
+EXPECTED_STEPS = "expected_steps"  # of the envelope's metadata: `A:B`, written only when the user declared them (CA-24)
+
+
+def check(run: Run, /) -> Checked:
+    """Returns every invariant with its outcome and evidence, session by session.
+
+    Raises:
+        EvidenceError: Refused: a journal of another format or version.
+    """
+    invariants: list[Invariant] = []
+    coverage: dict[str, RankCoverage] = {}
+    for session in run.sessions:
+        facts = SessionFacts()
+        journal = run.journal(session.session_id)
+        facts.see_all(journal)
+        seen = _coverage(run, session, facts, journal.account)
+        coverage[session.session_id] = seen
+        invariants += parameter_invariants(facts, rank=session.rank)
+        invariants += value_invariants(facts, rank=session.rank)
+        invariants += coverage_invariants(seen)
+    invariants += rank_invariants(num_ranks=len({session.rank for session in run.sessions}))
+    counts = Counter(invariant.status.value for invariant in invariants)
+    return Checked(
+        format=FORMAT,
+        version=VERSION,
+        run=RunRef(run_id=run.run_id, digest=run.digest, path=str(run.path)),
+        invariants=tuple(invariants),
+        coverage=coverage,
+        counts={outcome.value: counts[outcome.value] for outcome in Outcome},
+        limits=LIMITS,
+    )
+
+
+def _coverage(run: Run, session: SessionView, facts: SessionFacts, account: Account) -> RankCoverage:
+    return RankCoverage(
+        rank=session.rank,
+        session_id=session.session_id,
+        status=session.seen.words,
+        steps_seen=tuple(mark.step for mark in facts.steps),
+        expected_steps=_declared(run.envelope.metadata.get(EXPECTED_STEPS)),
+        levels=tuple(sorted(facts.levels)),
+        calls=account.calls,
+        states=account.states,
+        gaps=dict(_gaps(facts, session)),
+        losses=len(facts.lost),
+        bytes_lost=account.torn_bytes + account.foreign_bytes,
+        has_receipt=session.receipt is not None,
+        not_captured=facts.not_captured,
+    )
+
+
+def _gaps(facts: SessionFacts, session: SessionView) -> Counter[str]:
+    """The receipt counts every gap; a session without one has what its marks say."""
+    return Counter(session.receipt.counts.gaps) if session.receipt is not None else facts.gaps
+
+
+def _declared(text: str | None) -> int | None:
+    first, colon, last = (text or "").partition(":")
+    return int(last) - int(first) if colon and first.isdigit() and last.isdigit() else None

@@ -1,0 +1,71 @@
+"""Invariants of the evidence itself: whole, as long as declared, all observed; and those between ranks (CP-25)."""
+
+from collections.abc import Iterator
+
+from paritrace.compare.checks_result import Evidence, Invariant, RankCoverage
+from paritrace.compare.checks_rules_parameters import NAMES_KEPT, not_checkable, outcome
+
+JOURNAL = "the journal is whole: nothing torn, lost or left out against its receipt"
+STEPS = "every declared step was recorded"
+OBSERVED = "nothing passed by that could not be observed"
+
+# CP-25's invariants between ranks; each is named, so that nobody takes their absence for agreement.
+BETWEEN_RANKS = {
+    "replicas.parameters": "parameters are equal on all replicas",
+    "replicas.optimizer_state": "optimizer state is equal on all replicas",
+    "replicas.gradients": "gradients are equal on all data-parallel ranks after reduction",
+    "replicas.rng": "random generators are equal where replicated and different where they must be",
+    "batches.across_ranks": "batches differ between data-parallel ranks",
+    "collectives.match": "collectives of a group agree in count, order, operation, shape and dtype on all members",
+}
+
+
+def coverage_invariants(coverage: RankCoverage, /) -> Iterator[Invariant]:
+    """Yields the invariants of one session's evidence."""
+    yield _journal(coverage)
+    yield _steps(coverage)
+    yield _observed(coverage)
+
+
+def rank_invariants(*, num_ranks: int) -> Iterator[Invariant]:
+    """Yields what only several ranks show; with one rank, or without placements, not checkable by name."""
+    reason = (
+        "one rank: there is no replica to compare with"
+        if num_ranks == 1
+        else f"{num_ranks} ranks, and which of them replicate each other is not recorded"
+    )
+    for identity, words in BETWEEN_RANKS.items():
+        yield not_checkable(identity, words, reason, rank=-1)
+
+
+def _journal(coverage: RankCoverage) -> Invariant:
+    facts = [f"session {coverage.session_id}: {coverage.status}"]
+    if not coverage.has_receipt:
+        facts.append("it wrote no receipt")
+    if coverage.bytes_lost:
+        facts.append(f"{coverage.bytes_lost:,} bytes in {coverage.losses:,} places hold no record")
+    whole = coverage.has_receipt and coverage.status == "completed" and not coverage.losses
+    evidence = Evidence(facts=tuple(facts), total=coverage.losses)
+    return outcome("evidence.journal_whole", JOURNAL, evidence, rank=coverage.rank, failed=not whole)
+
+
+def _steps(coverage: RankCoverage) -> Invariant:
+    identity = "evidence.steps_complete"
+    seen = len(coverage.steps_seen)
+    if coverage.expected_steps is None:
+        reason = f"{seen:,} steps were recorded; how many were expected was not declared (run --steps A:B)"
+        return not_checkable(identity, STEPS, reason, rank=coverage.rank)
+    evidence = Evidence(
+        facts=(f"{seen:,} of {coverage.expected_steps:,} steps",), steps=coverage.steps_seen[:NAMES_KEPT]
+    )
+    return outcome(identity, STEPS, evidence, rank=coverage.rank, failed=seen < coverage.expected_steps)
+
+
+def _observed(coverage: RankCoverage) -> Invariant:
+    identity = "evidence.all_observed"
+    facts = tuple(f"{reason}: {number:,}" for reason, number in sorted(coverage.gaps.items()))
+    if facts:
+        return not_checkable(identity, OBSERVED, "; ".join(facts), rank=coverage.rank)
+    names = coverage.not_captured
+    said = ("this capture never reads: " + ", ".join(names),) if names else ()
+    return outcome(identity, OBSERVED, Evidence(facts=said, names=names), rank=coverage.rank, failed=False)

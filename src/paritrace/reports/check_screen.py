@@ -1,0 +1,112 @@
+"""What a person sees of `check RUN`: what fails first, then what holds, then what could not be checked (CP-25)."""
+
+from collections.abc import Sequence
+
+from paritrace.compare.checks_result import Checked, Invariant, Outcome
+from paritrace.reports.harmless import shorten
+from paritrace.reports.layout import CONTENT, WIDTH, Section, fit, paragraph
+from paritrace.reports.wording import count, listed, ranges
+
+MARKS = {Outcome.PASS: "ok", Outcome.FAIL: "FAIL", Outcome.NOT_CHECKABLE: "?"}
+ID_COLUMNS = 31
+NAMES_SHOWN = 4
+FACTS_SHOWN = 2
+
+
+def check_screen(checked: Checked, /) -> str:
+    """Returns the screen as plain text, at most 34 lines of 100 columns."""
+    failed = [invariant for invariant in checked.invariants if invariant.status is Outcome.FAIL]
+    held = [invariant for invariant in checked.invariants if invariant.status is Outcome.PASS]
+    unknown = [invariant for invariant in checked.invariants if invariant.status is Outcome.NOT_CHECKABLE]
+    several = len(checked.coverage) > 1
+    sections = (
+        _headline(checked, failed=failed),
+        Section(anchor="fails", lines=_failures(failed, several=several), keep=2, most=18, spaced=True),
+        Section(anchor="holds", lines=tuple(_held(held, several=several)), keep=1, most=12, spaced=True),
+        Section(anchor="unknown", lines=tuple(_unknown(unknown)), keep=2, most=12, spaced=True),
+        _coverage(checked),
+        Section(anchor="next", lines=("paritrace check RUN --json     every invariant with all of its evidence",)),
+    )
+    return "\n".join(fit(sections, closing="more: paritrace check RUN --json")) + "\n"
+
+
+def _headline(checked: Checked, *, failed: Sequence[Invariant]) -> Section:
+    counts = checked.counts
+    total = len(checked.invariants)
+    if failed:
+        sentence = f"{count(len(failed), 'invariant')} of {total:,} fail, first {failed[0].id}: {_short(failed[0])}"
+    elif total > counts.get(Outcome.NOT_CHECKABLE, 0):
+        sentence = f"No invariant that could be checked fails: {counts.get(Outcome.PASS, 0):,} of {total:,} hold."
+    else:
+        sentence = "Nothing could be checked."
+    open_ones = counts.get(Outcome.NOT_CHECKABLE, 0)
+    strength = f"{open_ones:,} of {total:,} could not be checked; `ok` speaks of what was recorded, not of all that ran"
+    return Section(anchor="check", lines=(*paragraph(sentence, most=2), *paragraph(strength, most=2)), keep=4)
+
+
+def _short(invariant: Invariant) -> str:
+    evidence = invariant.evidence
+    names = f" ({listed(evidence.names, most=2)})" if evidence.names else ""
+    step = f" at step {invariant.step}" if invariant.step >= 0 else ""
+    return f"not true that {invariant.name}{names}{step}."
+
+
+def _failures(failed: Sequence[Invariant], *, several: bool) -> tuple[str, ...]:
+    return tuple(line for invariant in failed for line in _failure(invariant, several=several))
+
+
+def _failure(invariant: Invariant, *, several: bool) -> list[str]:
+    evidence = invariant.evidence
+    rank = f" rank {invariant.rank}" if several and invariant.rank >= 0 else ""
+    step = f" step {invariant.step}" if invariant.step >= 0 else ""
+    lines = [_row(invariant, f"not true: {invariant.name}{step}{rank}")]
+    if evidence.names:
+        shown = [shorten(name, width=36) for name in evidence.names[:NAMES_SHOWN]]
+        more = f" and {evidence.total - len(shown):,} more" if evidence.total > len(shown) else ""
+        lines.append(_indented(", ".join(shown) + more))
+    if evidence.file:
+        lines.append(_indented(f"{evidence.file}:{evidence.line}  {evidence.module}  call {evidence.record_ids[0]}"))
+    return lines + [_indented(fact) for fact in evidence.facts[:FACTS_SHOWN]]
+
+
+def _held(held: Sequence[Invariant], *, several: bool) -> list[str]:
+    return [
+        _row(invariant, invariant.name + (f" (rank {invariant.rank})" if several else ""))
+        + (f"; {invariant.evidence.facts[0]}" if invariant.id in _TELLING and invariant.evidence.facts else "")
+        for invariant in held
+    ]
+
+
+_TELLING = frozenset({"dtypes.no_hidden_narrowing", "parameters.tied", "optimizer.learning_rate"})
+
+
+def _unknown(unknown: Sequence[Invariant]) -> list[str]:
+    """One line per reason: several invariants are often not checkable for the same one."""
+    by_reason: dict[str, list[str]] = {}
+    for invariant in unknown:
+        by_reason.setdefault(invariant.evidence.reason, []).append(invariant.id)
+    lines: list[str] = []
+    for reason, identities in by_reason.items():
+        lines += paragraph(f"{reason}: {', '.join(dict.fromkeys(identities))}", most=3)
+    return lines
+
+
+def _coverage(checked: Checked) -> Section:
+    lines: list[str] = []
+    for coverage in checked.coverage.values():
+        steps = f"step {ranges(coverage.steps_seen)}" if coverage.steps_seen else "no step"
+        lines += paragraph(
+            f"rank {coverage.rank}: {coverage.status}; {steps}; {count(coverage.calls, 'call')}, "
+            f"{count(coverage.states, 'state row')}; levels {', '.join(coverage.levels)}",
+            most=2,
+        )
+    return Section(anchor="coverage", lines=tuple(lines), keep=1, most=6, spaced=True)
+
+
+def _row(invariant: Invariant, text: str) -> str:
+    head = f"{MARKS[invariant.status].ljust(4)}  {shorten(invariant.id, width=ID_COLUMNS).ljust(ID_COLUMNS)}  "
+    return head + shorten(text, width=CONTENT - len(head))
+
+
+def _indented(text: str) -> str:
+    return "      " + shorten(text, width=min(CONTENT, WIDTH) - 6)
