@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import pytest
+
 from tests.cases.captures import run_bare, run_captured, write_script
 
 # The workload counts its own calls: held gradients would show as additional copies inside AccumulateGrad.

@@ -3,9 +3,9 @@
 from pathlib import Path
 
 import pytest
-from tests.cases.captures import recorded, run_bare, run_captured, write_script
 
 from paritrace.evidence.calls import Flag
+from tests.cases.captures import recorded, run_bare, run_captured, write_script
 
 # The row sum of a softmax of many columns is associated in another order by the compiler than by the eager kernel.
 SCRIPT = """

@@ -1,9 +1,9 @@
 """N-06: backward calls link to the forward call that owns the node, or say `link_ambiguous` (CA-10)."""
 
 import pytest
-from tests.cases.captures import Recorded, recorded, run_captured, write_script
 
 from paritrace.evidence.calls import Call, Flag, Phase
+from tests.cases.captures import Recorded, recorded, run_captured, write_script
 
 SCRIPT = """
 import threading

@@ -3,9 +3,9 @@
 from pathlib import Path
 
 import pytest
-from tests.cases.captures import compare, run_captured, write_script
 
 from paritrace.compare.result import DifferenceClass
+from tests.cases.captures import compare, run_captured, write_script
 
 SCRIPT = """
 import sys

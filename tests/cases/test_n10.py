@@ -3,9 +3,9 @@
 from pathlib import Path
 
 import pytest
-from tests.cases.captures import recorded, run_bare, run_captured, write_script
 
 from paritrace.evidence.gaps import CountedGap
+from tests.cases.captures import recorded, run_bare, run_captured, write_script
 
 SCRIPT = """
 import torch

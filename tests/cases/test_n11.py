@@ -3,9 +3,9 @@
 from pathlib import Path
 
 import pytest
-from tests.cases.captures import compare, run_captured
 
 from paritrace.compare.result import Comparison, Group
+from tests.cases.captures import compare, run_captured
 
 TRAIN = Path(__file__).parents[2] / "examples" / "llama" / "train.py"
 REALLY_DIFFERENT = ("self_attn", "masking_utils", "sdpa", "eager", "modeling_llama")

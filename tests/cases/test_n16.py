@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import pytest
+
 from tests.cases.captures import recorded, run_bare, run_captured, write_script
 
 SCRIPT = """

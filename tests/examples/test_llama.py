@@ -5,9 +5,9 @@ import sys
 from pathlib import Path
 
 import pytest
-from tests.cases.captures import compare, run_captured
 
 from paritrace.compare.result import Comparison, Group
+from tests.cases.captures import compare, run_captured
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "llama"
 TRAIN = EXAMPLE / "train.py"
