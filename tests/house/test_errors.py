@@ -14,7 +14,7 @@ PASSED_ON = {SOURCE / "errors.py", SOURCE / "files" / "faults.py"}  # `code=code
 
 def codes_in(path: Path) -> Iterator[str]:
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-        if isinstance(node, ast.Call):
+        if isinstance(node, ast.Call) and any(keyword.arg == "fix" for keyword in node.keywords):
             for keyword in node.keywords:
                 if keyword.arg == "code" and path not in PASSED_ON:
                     yield from _texts(keyword.value, path=path)
