@@ -33,15 +33,33 @@ LEVELS = ("digest", "module", "op")
 )
 @click.option("--steps", metavar="A:B", help="Steps at which module and op are recorded, half-open [default: 0:3].")
 @click.option("--ranks", metavar="R", default="all", show_default=True, help="Ranks to capture: all, or 0,1.")
-@click.option("--select", multiple=True, metavar="P", help="Record only these: PATTERN of a module, file:P, function:P.")
+@click.option(
+    "--select", multiple=True, metavar="P", help="Record only these: PATTERN of a module, file:P, function:P."
+)
 @click.option("--exclude", multiple=True, metavar="P", help="Leave these out; patterns as for --select.")
-@click.option("--regions", type=int, default=4, show_default=True, help="Regions of a tensor with fingerprints of their own.")
+@click.option(
+    "--regions",
+    envvar=["PARITRACE_REGIONS", "PARITRACE_RUN_REGIONS"],
+    type=int,
+    default=4,
+    show_default=True,
+    help="Regions of a tensor with fingerprints of their own.",
+)
 @click.option("--statistics", is_flag=True, help="Moments and counts at level op too.")
-@click.option("--max-bytes", default="2GiB", show_default=True, help="Size of the journal; what it leaves out is counted.")
+@click.option(
+    "--max-bytes", default="2GiB", show_default=True, help="Size of the journal; what it leaves out is counted."
+)
 @click.option("--estimate", is_flag=True, help="Run three steps, say what a capture would cost, and end.")
-@click.option("--deterministic", is_flag=True, help="Set torch's determinism switches, each recorded. Never seeds.")
+@click.option(
+    "--deterministic",
+    envvar=["PARITRACE_DETERMINISTIC", "PARITRACE_RUN_DETERMINISTIC"],
+    is_flag=True,
+    help="Set torch's determinism switches, each recorded. Never seeds.",
+)
 @click.option("--eager", is_flag=True, help="Switch torch.compile off for this run (recorded).")
-@click.option("--drop", is_flag=True, help="Drop records when the disk is slower than the workload, instead of waiting.")
+@click.option(
+    "--drop", is_flag=True, help="Drop records when the disk is slower than the workload, instead of waiting."
+)
 @click.option("--no-sources", is_flag=True, help="Keep no text of source files.")
 @click.option("--no-diff", is_flag=True, help="Keep no git diff.")
 @click.option("--no-argv", is_flag=True, help="Keep no command line.")
@@ -49,7 +67,9 @@ LEVELS = ("digest", "module", "op")
 @click.option("--tag", "tags", multiple=True, help="A tag, repeatable.")
 @click.argument("workload", nargs=-1, type=click.UNPROCESSED, required=True, metavar="SCRIPT|MODULE [ARG...]")
 @click.pass_context
-def run(ctx: click.Context, output: Path | None, module: bool, ranks: str, workload: tuple[str, ...], **options: object) -> None:
+def run(
+    ctx: click.Context, output: Path | None, module: bool, ranks: str, workload: tuple[str, ...], **options: object
+) -> None:
     """Capture SCRIPT (or with -m MODULE) while it runs; its output and exit status are its own.
 
     Works as the inner command of a launcher: `python -m paritrace run -o RUN train.py`.
