@@ -309,10 +309,8 @@ def test_cp25_declared_narrowing_is_a_fact_with_its_place_and_count() -> None:
     narrow = [r.call(number, inputs=(r.FLOAT32,), outputs=(r.BFLOAT16,)) for number in (5, 7, 9)]
     found = invariants([*r.definitions(), *narrow])["dtypes.no_hidden_narrowing"]
     assert found.status is Outcome.PASS
-    assert found.evidence.facts[0].startswith(
-        "declared: float32 to bfloat16 in torch.nn.modules.linear.Linear at train.py"
-    )
-    assert found.evidence.facts[0].endswith("3 calls")
+    assert found.evidence.facts[0].startswith("float32 to bfloat16: torch.nn.modules.linear.Linear at train.py")
+    assert found.evidence.facts[0].endswith("3 calls from step 0")
     widened = [r.call(5, inputs=(r.BFLOAT16,), outputs=(r.FLOAT32,))]
     assert invariants([*r.definitions(), *widened])["dtypes.no_hidden_narrowing"].evidence.facts == ()
 

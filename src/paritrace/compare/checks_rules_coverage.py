@@ -5,9 +5,9 @@ from collections.abc import Iterator
 from paritrace.compare.checks_result import Evidence, Invariant, RankCoverage
 from paritrace.compare.checks_rules_parameters import NAMES_KEPT, not_checkable, outcome
 
-JOURNAL = "the journal is whole: nothing torn, lost or left out against its receipt"
-STEPS = "every declared step was recorded"
-OBSERVED = "nothing passed by that could not be observed"
+JOURNAL = "the journal is whole"
+STEPS = "each declared step was recorded"
+OBSERVED = "nothing passed by unobserved"
 
 # CP-25's invariants between ranks; each is named, so that nobody takes their absence for agreement.
 BETWEEN_RANKS = {

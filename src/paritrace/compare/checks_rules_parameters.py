@@ -9,12 +9,12 @@ from paritrace.compare.checks_result import Evidence, Invariant, Outcome
 
 NAMES_KEPT = 50  # of the names behind a failure; all are counted
 
-HAVE_GRADIENT = "every trainable parameter that an optimizer holds has a gradient"
-IN_OPTIMIZER = "every trainable parameter is held by an optimizer that stepped"
-NOT_ZERO = "no gradient is zero at every recorded step"
-CHANGE = "every parameter with a gradient changes when the optimizer steps"
-TIED = "parameters that the configuration ties are alike"
-RATE = "no learning rate is zero throughout"
+HAVE_GRADIENT = "each trainable parameter gets a gradient"
+IN_OPTIMIZER = "each trainable parameter is in an optimizer"
+NOT_ZERO = "no gradient is always zero"
+CHANGE = "each parameter with a gradient changes"
+TIED = "parameters declared tied are alike"
+RATE = "no learning rate is always zero"
 BATCHES = "no batch comes twice"
 
 

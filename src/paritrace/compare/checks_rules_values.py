@@ -9,11 +9,11 @@ from paritrace.compare.checks_result import Evidence, Invariant
 from paritrace.compare.checks_rules_parameters import NAMES_KEPT, not_checkable, outcome
 from paritrace.evidence.gaps import CaptureGap, Gap
 
-FINITE = "no recorded tensor holds NaN or +infinity"
-LOSSES = "every loss is finite"
-NORMS = "every gradient norm is finite"
-NARROWING = "no float32 value goes through a narrower dtype unseen"
-RECOMPUTED = "every recomputation gives the bits of its original"
+FINITE = "no tensor holds NaN or +infinity"
+LOSSES = "each loss is finite"
+NORMS = "each gradient norm is finite"
+NARROWING = "no float32 value is narrowed unseen"
+RECOMPUTED = "recomputed calls agree with their originals"
 NO_SUMMARIES = "no full summary was recorded (level module has them, level op with --statistics)"
 
 
@@ -117,8 +117,8 @@ def _narrowing(facts: SessionFacts, *, rank: int) -> Invariant:
     for narrowing in declared[:NAMES_KEPT]:
         place = facts.definitions.place(narrowing.first)
         said.append(
-            f"declared: {narrowing.wide} to {narrowing.narrow} in {place.function} at {place.file}:{place.line}, "
-            f"first at step {place.step}, {narrowing.count:,} calls"
+            f"{narrowing.wide} to {narrowing.narrow}: {place.function} at {place.file}:{place.line}, "
+            f"{narrowing.count:,} calls from step {place.step}"
         )
     total = len(declared) + found.places_left_out
     if found.hidden is None:

@@ -5,9 +5,25 @@ from collections.abc import Sequence
 from paritrace.compare.checks_result import Checked, Invariant, Outcome
 from paritrace.reports.harmless import shorten
 from paritrace.reports.layout import CONTENT, WIDTH, Section, fit, paragraph
-from paritrace.reports.wording import count, listed, ranges
+from paritrace.reports.wording import count, ranges
 
 MARKS = {Outcome.PASS: "ok", Outcome.FAIL: "FAIL", Outcome.NOT_CHECKABLE: "?"}
+FAILS = {  # what a failure is, in words; the names of invariants say what holds
+    "parameters.have_gradient": "trainable parameters without a gradient",
+    "parameters.in_optimizer": "trainable parameters that no optimizer holds",
+    "parameters.change": "parameters with a gradient that never change",
+    "parameters.tied": "parameters declared tied are not alike",
+    "gradients.not_zero": "gradients that are zero at every step",
+    "gradients.norm_finite": "the gradient norm is not finite",
+    "optimizer.learning_rate": "a learning rate that is zero throughout",
+    "batches.not_repeated": "a batch comes again",
+    "values.finite": "NaN or infinity appears",
+    "loss.finite": "the loss is not finite",
+    "dtypes.no_hidden_narrowing": "float32 values went through a narrower dtype",
+    "recomputation.equals_original": "a recomputation gives other bits",
+    "evidence.journal_whole": "the journal is not whole",
+    "evidence.steps_complete": "declared steps are missing",
+}
 ID_COLUMNS = 31
 NAMES_SHOWN = 4
 FACTS_SHOWN = 2
@@ -22,7 +38,7 @@ def check_screen(checked: Checked, /) -> str:
     sections = (
         _headline(checked, failed=failed),
         Section(anchor="fails", lines=_failures(failed, several=several), keep=2, most=18, spaced=True),
-        Section(anchor="holds", lines=tuple(_held(held, several=several)), keep=1, most=12, spaced=True),
+        Section(anchor="holds", lines=tuple(_held(held, several=several)), keep=1, most=20, spaced=True),
         Section(anchor="unknown", lines=tuple(_unknown(unknown)), keep=2, most=12, spaced=True),
         _coverage(checked),
         Section(anchor="next", lines=("paritrace check RUN --json     every invariant with all of its evidence",)),
@@ -34,7 +50,7 @@ def _headline(checked: Checked, *, failed: Sequence[Invariant]) -> Section:
     counts = checked.counts
     total = len(checked.invariants)
     if failed:
-        sentence = f"{count(len(failed), 'invariant')} of {total:,} fail, first {failed[0].id}: {_short(failed[0])}"
+        sentence = f"{len(failed):,} of {total:,} invariants {_fail(len(failed))}; first: {_short(failed[0])}"
     elif total > counts.get(Outcome.NOT_CHECKABLE, 0):
         sentence = f"No invariant that could be checked fails: {counts.get(Outcome.PASS, 0):,} of {total:,} hold."
     else:
@@ -45,10 +61,24 @@ def _headline(checked: Checked, *, failed: Sequence[Invariant]) -> Section:
 
 
 def _short(invariant: Invariant) -> str:
-    evidence = invariant.evidence
-    names = f" ({listed(evidence.names, most=2)})" if evidence.names else ""
+    names = f" ({_some(invariant, most=1)})" if invariant.evidence.names else ""
     step = f" at step {invariant.step}" if invariant.step >= 0 else ""
-    return f"not true that {invariant.name}{names}{step}."
+    return f"{_failing(invariant)}{step}{names}."
+
+
+def _failing(invariant: Invariant) -> str:
+    return FAILS.get(invariant.id, f"not so: {invariant.name}")
+
+
+def _fail(number: int) -> str:
+    return "fails" if number == 1 else "fail"
+
+
+def _some(invariant: Invariant, *, most: int) -> str:
+    evidence = invariant.evidence
+    shown = [shorten(name, width=36) for name in evidence.names[:most]]
+    more = f" and {evidence.total - len(shown):,} more" if evidence.total > len(shown) else ""
+    return ", ".join(shown) + more
 
 
 def _failures(failed: Sequence[Invariant], *, several: bool) -> tuple[str, ...]:
@@ -58,25 +88,26 @@ def _failures(failed: Sequence[Invariant], *, several: bool) -> tuple[str, ...]:
 def _failure(invariant: Invariant, *, several: bool) -> list[str]:
     evidence = invariant.evidence
     rank = f" rank {invariant.rank}" if several and invariant.rank >= 0 else ""
-    step = f" step {invariant.step}" if invariant.step >= 0 else ""
-    lines = [_row(invariant, f"not true: {invariant.name}{step}{rank}")]
+    step = f" at step {invariant.step}" if invariant.step >= 0 else ""
+    lines = [_row(invariant, f"{_failing(invariant)}{step}{rank}")]
     if evidence.names:
-        shown = [shorten(name, width=36) for name in evidence.names[:NAMES_SHOWN]]
-        more = f" and {evidence.total - len(shown):,} more" if evidence.total > len(shown) else ""
-        lines.append(_indented(", ".join(shown) + more))
+        lines.append(_indented(_some(invariant, most=NAMES_SHOWN)))
     if evidence.file:
         lines.append(_indented(f"{evidence.file}:{evidence.line}  {evidence.module}  call {evidence.record_ids[0]}"))
     return lines + [_indented(fact) for fact in evidence.facts[:FACTS_SHOWN]]
 
 
 def _held(held: Sequence[Invariant], *, several: bool) -> list[str]:
-    return [
-        _row(invariant, invariant.name + (f" (rank {invariant.rank})" if several else ""))
-        + (f"; {invariant.evidence.facts[0]}" if invariant.id in _TELLING and invariant.evidence.facts else "")
-        for invariant in held
-    ]
+    lines: list[str] = []
+    for invariant in held:
+        rank = f" (rank {invariant.rank})" if several and invariant.rank >= 0 else ""
+        lines.append(_row(invariant, invariant.name + rank))
+        if invariant.id in _TELLING:
+            lines += [_indented(fact) for fact in invariant.evidence.facts[:FACTS_SHOWN]]
+    return lines
 
 
+# Their facts are worth a line although they hold: what is narrowed in the open, what is tied, what the rate was.
 _TELLING = frozenset({"dtypes.no_hidden_narrowing", "parameters.tied", "optimizer.learning_rate"})
 
 
