@@ -1,0 +1,177 @@
+"""`paritrace compare`: where two runs part (CP-29, SU-3, SU-4)."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+from msgspec import Struct
+
+from paritrace import __version__
+from paritrace.cli.allowances import judgement, judgement_options, status_of_comparison
+from paritrace.cli.options import json_option
+from paritrace.cli.output import note, write_json_bytes
+from paritrace.cli.progress import progress
+from paritrace.cli.screens import write_screen
+from paritrace.errors import HostError, RequestError
+
+if TYPE_CHECKING:
+    from paritrace.compare.result import Comparison
+    from paritrace.compare.settings import Settings
+    from paritrace.reports.keeping import Keeping
+
+FORMATS = ("text", "json", "parquet")
+SUFFIXES = {".txt": "text", ".json": "json", ".parquet": "parquet"}
+
+
+class Output(Struct, frozen=True):
+    """Where results go. `formats` empty: all of them in a folder, text on stdout."""
+
+    path: Path | None
+    formats: tuple[str, ...]
+    as_json: bool
+
+
+@click.command()
+@click.argument("base", type=click.Path(path_type=Path))
+@click.argument("cand", type=click.Path(path_type=Path))
+@click.option("-o", "output", type=click.Path(path_type=Path), metavar="PATH", help="Folder for everything, or a file.")
+@click.option("--format", "formats", multiple=True, type=click.Choice(FORMATS), help="Only these; repeatable.")
+@click.option("--ranks", metavar="R", help="Ranks to compare, as 0,1 [default: all].")
+@click.option("--steps", metavar="A:B", help="Steps to compare, half-open [default: all].")
+@click.option("--ignore", multiple=True, metavar="P", help="Leave out modules, functions or files like P; repeatable.")
+@click.option("--strip-prefix", multiple=True, metavar="P", help="Read module names without P; repeatable.")
+@judgement_options
+@json_option
+def compare(  # noqa: PLR0913  one parameter per option of the synopsis; they become three records at once
+    base: Path,
+    cand: Path,
+    output: Path | None,
+    formats: tuple[str, ...],
+    ranks: str | None,
+    steps: str | None,
+    ignore: tuple[str, ...],
+    strip_prefix: tuple[str, ...],
+    exit_code: bool,
+    allow: str | None,
+    exit_zero: bool,
+    as_json: bool,
+) -> int:
+    """Compare run CAND with run BASE: where they part, what changed, and what could not be checked.
+
+    Exit status 0, whatever was found. With --exit-code: 1 when something that was computed differs, 3 when calls are
+    undetermined or evidence is incomplete. The result is kept below CAND unless -o names another place.
+    """
+    from paritrace.cli.selections import parse_ranks, parse_steps
+    from paritrace.compare.settings import Settings
+
+    asked = judgement(exit_code=exit_code, allow=allow, exit_zero=exit_zero)
+    settings = Settings(steps=parse_steps(steps), ranks=parse_ranks(ranks), ignore=ignore, strip_prefix=strip_prefix)
+    found = _compared(base, cand, settings, Output(path=output, formats=formats, as_json=as_json))
+    return status_of_comparison(found, asked)
+
+
+def _compared(base: Path, cand: Path, settings: "Settings", output: Output) -> "Comparison":
+    from paritrace.compare.engine import compare as compare_runs
+    from paritrace.reports.keeping import Keeping
+    from paritrace.reports.sources import sources_of
+    from paritrace.runs.reading import open_run
+
+    _require_a_place(output)
+    with progress() as stage, open_run(base) as baseline, open_run(cand) as candidate:
+        stage("comparing")
+        compared = compare_runs(baseline, candidate, settings)
+        keeping = Keeping(
+            comparison=compared.result,
+            rows=compared.rows,
+            sources=(*sources_of(baseline, side="baseline"), *sources_of(candidate, side="candidate")),
+            made_by=f"paritrace {__version__}",
+        )
+        stage("writing the result")
+        _deliver(keeping, output)
+    return compared.result
+
+
+def _require_a_place(output: Output) -> None:
+    """Refuse before anything is read what could not be delivered."""
+    if output.path is None and (len(output.formats) > 1 or "parquet" in output.formats):
+        raise RequestError(
+            f"--format {' --format '.join(output.formats)} needs a place",
+            code="no_place_for_format",
+            fix="name a folder or file with -o",
+        )
+    if output.path is not None and not output.formats and output.path.suffix in _OTHER_SUFFIXES:
+        raise RequestError(
+            f"this version writes no {output.path.suffix} of a comparison",
+            code="no_such_format",
+            fix=f"name a file that ends in {', '.join(SUFFIXES)}, or a folder",
+        )
+
+
+_OTHER_SUFFIXES = frozenset({".html", ".md", ".xml", ".pftrace", ".csv", ".yaml"})
+
+
+def _deliver(keeping: "Keeping", output: Output) -> None:
+    from paritrace.files import LOCAL
+    from paritrace.reports.keeping import write_one
+
+    if output.path is None:
+        _keep_beside_candidate(keeping, output)
+        return
+    name = _one_format(output)
+    if name is not None:
+        write_one(keeping, output.path, name=name, files=LOCAL)
+        _print(keeping.comparison, output, directory=None, found=False)
+        return
+    _keep_in_folder(keeping, output.path, output)
+
+
+def _one_format(output: Output) -> str | None:
+    """Return the format of the file that `-o` names, None when it names a folder."""
+    if output.path is None or output.path.is_dir() or len(output.formats) > 1:
+        return None
+    if output.formats:
+        return output.formats[0] if output.path.suffix else None
+    return SUFFIXES.get(output.path.suffix)
+
+
+def _keep_in_folder(keeping: "Keeping", directory: Path, output: Output) -> None:
+    from msgspec.structs import replace
+
+    from paritrace.files import LOCAL
+    from paritrace.reports.keeping import keep
+
+    wanted = keeping if not output.formats else replace(keeping, formats=output.formats)
+    comparison = keep(wanted, directory, files=LOCAL)
+    _print(comparison, output, directory=directory, found=False)
+
+
+def _keep_beside_candidate(keeping: "Keeping", output: Output) -> None:
+    """Keep the result below the candidate; where that cannot be written, say so and print it all the same."""
+    from paritrace.clock import SYSTEM
+    from paritrace.files import LOCAL
+    from paritrace.reports.keeping import default_directory, keep, remember
+
+    directory = default_directory(keeping)
+    try:
+        comparison = keep(keeping, directory, files=LOCAL, found_without_name=True)
+        remember(keeping, directory, files=LOCAL, clock=SYSTEM)
+    except HostError as error:
+        note(f"the result was not kept: {error.message}; name another place with -o")
+        _print(keeping.comparison, output, directory=None, found=False)
+        return
+    _print(comparison, output, directory=directory, found=True)
+
+
+def _print(comparison: "Comparison", output: Output, *, directory: Path | None, found: bool) -> None:
+    if output.as_json or output.formats == ("json",):
+        from msgspec.structs import replace
+
+        from paritrace.reports.documents import comparison_document
+
+        reports = comparison.reports if directory is None else comparison.reports | {"directory": str(directory)}
+        write_json_bytes(comparison_document(replace(comparison, reports=reports)))
+        return
+    from paritrace.reports.first_screen import Kept, first_screen
+
+    kept = None if directory is None else Kept(directory=str(directory), found_without_name=found)
+    write_screen(first_screen(comparison, kept=kept))
