@@ -100,9 +100,7 @@ class trace(ContextDecorator):  # noqa: N801  used as a function: with paritrace
         set_current(self._capture)
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None
-    ) -> None:
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None) -> None:
         if self._capture is None:
             return
         set_current(None)
@@ -168,5 +166,3 @@ def _here() -> Workload:
     main = Path(file).absolute() if isinstance(file, str) and Path(file).is_file() else None
     root = workload_root(main) if main is not None else workload_root(Path.cwd() / "notebook")
     return Workload(root=root, main=main, argv=tuple(sys.argv))
-
-

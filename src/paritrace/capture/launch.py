@@ -125,4 +125,6 @@ def _compiled(source: bytes, path: Path, name: str) -> CodeType:
     try:
         return compile(source, str(path), "exec", dont_inherit=True)
     except (SyntaxError, ValueError) as error:
-        raise RequestError(f"{name} is not valid Python: {error}", code="bad_script", fix="run it without paritrace") from None
+        raise RequestError(
+            f"{name} is not valid Python: {error}", code="bad_script", fix="run it without paritrace"
+        ) from None

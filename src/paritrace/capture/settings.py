@@ -111,7 +111,9 @@ def parse_steps(text: str) -> tuple[int, int]:
         start = int(first or "0")
         return (start, int(last)) if colon else (start, start + 1)
     except ValueError:
-        raise RequestError(f"--steps {text!r} is not A:B", code="bad_steps", fix="give for example --steps 0:3") from None
+        raise RequestError(
+            f"--steps {text!r} is not A:B", code="bad_steps", fix="give for example --steps 0:3"
+        ) from None
 
 
 def parse_bytes(text: str) -> int:

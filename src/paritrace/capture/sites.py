@@ -181,7 +181,7 @@ class Sites:
             return Region.INTERNAL
         if _inside_packages(path) is not None:
             return Region.LIBRARY
-        return Region.WORKLOAD if path.startswith(self._root) or path.startswith("<ipython") else Region.LIBRARY
+        return Region.WORKLOAD if path.startswith((self._root, "<ipython")) else Region.LIBRARY
 
 
 def workload_root(script: Path) -> Path:

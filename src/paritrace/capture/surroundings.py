@@ -98,9 +98,7 @@ def checkout_of(root: Path, *, want_diff: bool) -> Checkout:
 def _git(root: Path, *arguments: str) -> str | Gap[CaptureGap]:
     environment = {**os.environ, "GIT_OPTIONAL_LOCKS": "0"}
     try:
-        done = run_child(
-            ("git", *arguments), directory=root, environment=environment, deadline_seconds=GIT_SECONDS
-        )
+        done = run_child(("git", *arguments), directory=root, environment=environment, deadline_seconds=GIT_SECONDS)
     except (HostError, OSError, UnicodeDecodeError):
         return Gap(CaptureGap.NOT_OBSERVED, "git did not answer")
     if done.status != 0:

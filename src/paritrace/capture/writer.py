@@ -77,7 +77,7 @@ class JournalWriter:
         try:
             self._queue.put_nowait(batch)
         except queue.Full:
-            keep = [record for record in batch if isinstance(record, calls.Definition)]
+            keep: list[object] = [record for record in batch if isinstance(record, calls.Definition)]
             self.gaps[CountedGap.DROPPED_QUEUE_FULL] += len(batch) - len(keep)
             if keep:
                 self._queue.put(keep)  # definitions are small and later lines need them
@@ -138,7 +138,7 @@ class JournalWriter:
             self.counts[type(record).__name__] += 1
 
     def _within_budget(self, batch: list[object]) -> list[object]:
-        keep = [record for record in batch if isinstance(record, calls.Definition)]
+        keep: list[object] = [record for record in batch if isinstance(record, calls.Definition)]
         self.gaps[CountedGap.OVER_BUDGET] += len(batch) - len(keep)
         return keep
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import torch
 
+from paritrace.capture.pytorch.internals import is_functorch_wrapped, without_torch_function
 from paritrace.capture.pytorch.memory import Geometry, geometry_of, is_plain
 from paritrace.evidence import calls
 
@@ -35,7 +36,7 @@ class Kinds:
     def of(self, tensor: torch.Tensor) -> KnownKind:
         """The kind of a live tensor. Never raises for exotic tensors: their geometry says why it has no bytes."""
         if tensor.layout is torch.strided and is_plain(tensor) and not tensor.is_nested:
-            key = (
+            key: tuple[Any, ...] = (
                 tensor.dtype,
                 tensor.shape,
                 tensor.stride(),
@@ -43,14 +44,14 @@ class Kinds:
                 tensor.requires_grad,
                 tensor.is_conj() or tensor.is_neg(),
                 type(tensor),
-                torch._C._functorch.is_functorch_wrapped_tensor(tensor),
+                is_functorch_wrapped(tensor),
             )
         else:
-            with torch._C.DisableTorchFunctionSubclass():
+            with without_torch_function():
                 key = (tensor.dtype, _shape_text(tensor), str(tensor.layout), str(tensor.device), type(tensor))
         found = self._known.get(key)
         if found is None:
-            with torch._C.DisableTorchFunctionSubclass():
+            with without_torch_function():
                 found = self._known[key] = self._define(tensor)
         return found
 

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
-import torch
+from paritrace.capture.pytorch.internals import AutogradNode, sequence_number
 
-_SEQUENCE: Any = torch.autograd._get_sequence_nr
 ACCUMULATE = "torch::autograd::AccumulateGrad"
 NO_LINK = -1
 
@@ -32,13 +30,13 @@ class ForwardNodes:
     """
 
     def __init__(self) -> None:
-        self._last = _SEQUENCE()
+        self._last = sequence_number()
         self._owners: dict[int, tuple[int, str]] = {}
         self._groups: dict[int, int] = {}
 
     def claim(self, record: int, *, base: str, grad_enabled: bool, asks_for_grad: bool) -> None:
         """A forward call is being dispatched."""
-        now = _SEQUENCE()
+        now = sequence_number()
         if now <= self._last:
             return
         self._last = now
@@ -47,7 +45,7 @@ class ForwardNodes:
         elif asks_for_grad:
             self._owners[now - 1] = (record, base)
 
-    def link(self, node: Any, name: str) -> Link:
+    def link(self, node: AutogradNode, name: str) -> Link:
         """The forward call of the node that a backward call runs under."""
         number = node._sequence_nr()
         owner = self._owners.get(number)

@@ -11,13 +11,13 @@ import numpy.typing as npt
 import torch
 import xxhash
 
+from paritrace.capture.pytorch.internals import is_functorch_wrapped, no_python_dispatch
 from paritrace.evidence.gaps import CaptureGap, Gap
 
 Buffer = Any  # a ctypes char array or a contiguous uint8 array: both are read through the buffer protocol
 _PLAIN = frozenset({torch.Tensor, torch.nn.Parameter, torch.nn.Buffer})
 _EMPTY = np.empty(0, np.uint8)
 _WORDS = {1: np.uint8, 2: np.uint16, 4: np.uint32, 8: np.uint64, 16: np.complex128}
-_NO_PYTHON_DISPATCH = torch._C._disabled_torch_dispatch_impl
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,15 +123,17 @@ def scalar_value(tensor: torch.Tensor) -> float | None:
 def is_plain(tensor: torch.Tensor) -> bool:
     """Whether the tensor's bytes are its own: no Python-dispatched wrapper such as FakeTensor or DTensor."""
     cls = type(tensor)
-    return cls in _PLAIN or cls.__torch_dispatch__ is _NO_PYTHON_DISPATCH
+    return cls in _PLAIN or cls.__torch_dispatch__ is no_python_dispatch
 
 
 def _unreadable(tensor: torch.Tensor) -> Gap[CaptureGap] | None:
     if not is_plain(tensor):
         return Gap(CaptureGap.NO_DATA, type(tensor).__name__)
     if tensor.is_nested or tensor.layout is not torch.strided:
-        return Gap(CaptureGap.UNSUPPORTED_LAYOUT, "nested" if tensor.is_nested else str(tensor.layout).partition(".")[2])
-    if torch._C._functorch.is_functorch_wrapped_tensor(tensor):
+        return Gap(
+            CaptureGap.UNSUPPORTED_LAYOUT, "nested" if tensor.is_nested else str(tensor.layout).partition(".")[2]
+        )
+    if is_functorch_wrapped(tensor):
         return Gap(CaptureGap.NO_DATA, "functorch")
     if tensor.device.type == "meta":
         return Gap(CaptureGap.NO_DATA, "meta")
@@ -145,7 +147,7 @@ def _unreadable(tensor: torch.Tensor) -> Gap[CaptureGap] | None:
 def _shape(tensor: torch.Tensor) -> tuple[int, ...]:
     if tensor.is_nested and tensor.layout is torch.strided:
         return (int(tensor.size(0)),)
-    return tuple(int(size) if isinstance(size, int) else -1 for size in tensor.shape)
+    return tuple(int(size) for size in tensor.shape)
 
 
 def _is_dense(sizes: tuple[int, ...], strides: tuple[int, ...]) -> bool:

@@ -16,6 +16,7 @@ from torch.nn.modules import module as torch_module
 from torch.utils.hooks import RemovableHandle
 
 from paritrace.capture.pytorch.flatten import tensors
+from paritrace.capture.pytorch.internals import OptimizedModule, watch_gradient
 from paritrace.capture.pytorch.kinds import Kinds
 from paritrace.capture.pytorch.names import Names
 from paritrace.capture.pytorch.scopes import Entered, ScopeStack
@@ -27,7 +28,6 @@ from paritrace.evidence.calls import Flag, How, Level, OriginKind, Phase
 from paritrace.evidence.gaps import CountedGap
 
 _is_compiling = torch.compiler.is_compiling
-_FORWARD_SLOTS = ("args", "kwargs")
 
 
 class RootListener(Protocol):
@@ -99,7 +99,7 @@ class ModuleObserver:
             return
         entered = self._scopes.pop(id(module))
         if entered is None or not entered.recorded:
-            if isinstance(module, torch._dynamo.eval_frame.OptimizedModule):
+            if isinstance(module, OptimizedModule):
                 self._root.compiled_region_left()
             return
         try:
@@ -131,7 +131,9 @@ class ModuleObserver:
             recorder.sequence = record + 1
             inputs, details = self._inputs(module, args, kwargs, record)
         self._scopes.push(
-            Entered(id(module), record, scope, recorded, inputs, details, place.site, place.workload_site, recorder.now_ns())
+            Entered(
+                id(module), record, scope, recorded, inputs, details, place.site, place.workload_site, recorder.now_ns()
+            )
         )
 
     def _inputs(
@@ -183,7 +185,7 @@ class ModuleObserver:
         flags = Flag.RAISED if raised else Flag(0)
         if recorder.steps.backward_depth:
             flags |= Flag.RECOMPUTE
-        compiled = isinstance(module, torch._dynamo.eval_frame.OptimizedModule)
+        compiled = isinstance(module, OptimizedModule)
         if compiled:
             flags |= Flag.COMPILED
             recorder.count(CountedGap.NOT_OBSERVABLE_COMPILED, self._names.of_module(module) or type(module).__name__)
@@ -231,11 +233,11 @@ class ModuleObserver:
     def _watch_gradients(self, entered: Entered, function: int, output: Any) -> None:
         for path, tensor in tensors(output, "grad"):
             if tensor.requires_grad and not tensor.is_leaf:
-                tensor.register_hook(self._gradient_hook(path, function, (entered.record, entered.scope, entered.site)))
+                watch_gradient(
+                    tensor, self._gradient_hook(path, function, (entered.record, entered.scope, entered.site))
+                )
 
-    def _gradient_hook(
-        self, path: str, function: int, forward: tuple[int, int, int]
-    ) -> Callable[[torch.Tensor], None]:
+    def _gradient_hook(self, path: str, function: int, forward: tuple[int, int, int]) -> Callable[[torch.Tensor], None]:
         def hook(gradient: torch.Tensor) -> None:
             if self.active and Level.MODULE in self._recorder.levels:
                 try:
@@ -245,9 +247,7 @@ class ModuleObserver:
 
         return hook
 
-    def _record_gradient(
-        self, gradient: torch.Tensor, path: str, function: int, forward: tuple[int, int, int]
-    ) -> None:
+    def _record_gradient(self, gradient: torch.Tensor, path: str, function: int, forward: tuple[int, int, int]) -> None:
         recorder = self._recorder
         linked, scope, site = forward
         record = recorder.sequence

@@ -8,9 +8,10 @@ import weakref
 from typing import Any
 
 import torch
-from torch.utils._python_dispatch import _get_current_dispatch_mode_stack
 
 from paritrace.capture.pytorch.backward import BackwardObserver
+from paritrace.capture.pytorch.flatten import tensors
+from paritrace.capture.pytorch.internals import dispatch_mode_stack
 from paritrace.capture.pytorch.inventory import Inventory
 from paritrace.capture.pytorch.kinds import Kinds
 from paritrace.capture.pytorch.modules import ModuleObserver
@@ -210,7 +211,7 @@ class TorchObserver:
     def _leave_mode(self) -> None:
         """Leave the mode if it is the innermost; under a mode of the user it stays, inactive."""
         if self._mode_entered and threading.get_ident() == self._thread:
-            stack = _get_current_dispatch_mode_stack()
+            stack = dispatch_mode_stack()
             if stack and stack[-1] is self._mode:
                 self._mode.__exit__(None, None, None)
                 self._mode_entered = False
@@ -220,8 +221,6 @@ class TorchObserver:
             self._name(kind, name, tensor)
 
     def _name_batch(self, args: Any, kwargs: Any) -> None:
-        from paritrace.capture.pytorch.flatten import tensors
-
         for path, tensor in (*tensors(args, "args"), *tensors(kwargs, "kwargs")):
             self._name(OriginKind.BATCH, path, tensor)
 

@@ -47,7 +47,7 @@ def describe(func: Any, function_id: int) -> Operator:
             written |= keys
             if argument.is_out:
                 outs |= keys
-    overwrites = {0, "self"} if name in _OVERWRITES or _is_random_fill(name) else set[int | str]()
+    overwrites: set[int | str] = {0, "self"} if name in _OVERWRITES or _is_random_fill(name) else set[int | str]()
     return Operator(
         name=str(func),
         base=name.replace("_", "").lower(),

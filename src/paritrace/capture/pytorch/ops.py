@@ -10,6 +10,7 @@ from typing import Any
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
+from paritrace.capture.pytorch.internals import current_node
 from paritrace.capture.pytorch.kinds import Kinds
 from paritrace.capture.pytorch.links import ACCUMULATE, NO_LINK, UNLINKED, ForwardNodes, Link, Originals
 from paritrace.capture.pytorch.names import Names
@@ -25,8 +26,6 @@ from paritrace.evidence import calls
 from paritrace.evidence.calls import Flag, Level
 from paritrace.evidence.gaps import CountedGap
 
-_Tensor = torch.Tensor
-_current_node: Any = torch._C._current_autograd_node
 _grad_enabled = torch.is_grad_enabled
 
 
@@ -124,7 +123,7 @@ class OpObserver:
             if operator is None:
                 operator = self._describe(func)
             recorder = self._recorder
-            node = _current_node()
+            node = current_node()
             grad_enabled = _grad_enabled()
             if recorder.steps.due and grad_enabled and node is None:
                 self._on_grad_op()

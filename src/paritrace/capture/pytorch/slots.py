@@ -67,9 +67,7 @@ class Slots:
                 if kind.readable:
                     self._log.written(tensor, kind)
         wrote = {id(tensor) for _, tensor in written}
-        named = [
-            (self._position("out", index) if index >= 0 else self._name("out"), item) for index, item in returned
-        ]
+        named = [(self._position("out", index) if index >= 0 else self._name("out"), item) for index, item in returned]
         seen = {id(tensor) for _, tensor in returned}
         named += [(name, tensor) for name, tensor in written if id(tensor) not in seen]
         return tuple(

@@ -6,12 +6,11 @@ cannot come to mean another storage. The tensor's data is not kept alive by it (
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import numpy.typing as npt
 import torch
 
+from paritrace.capture.pytorch.internals import free_weak_storage, storage_id, weak_storage
 from paritrace.capture.pytorch.kinds import KnownKind
 from paritrace.capture.pytorch.memory import fingerprint_in_memory_order
 from paritrace.evidence.calls import How
@@ -19,7 +18,6 @@ from paritrace.evidence.gaps import CaptureGap, Gap
 
 UNINITIALISED = Gap(CaptureGap.UNINITIALISED)
 MAX_TRACKED_BYTES = 1 << 28  # a half-written buffer beyond 256 MiB stays a gap instead of costing as much memory again
-_storage_id: Any = torch._C._storage_id
 
 
 class Entry:
@@ -48,18 +46,17 @@ class WriteLog:
 
     def forget(self) -> None:
         """A step has ended, or something unobserved may have written: nothing is known any more."""
-        free = torch.UntypedStorage._free_weak_ref
         for entry in self._entries.values():
-            free(entry.weak)
+            free_weak_storage(entry.weak)
         self._entries.clear()
 
     def entry(self, tensor: torch.Tensor) -> tuple[Entry, bool]:
         """The entry of a tensor's storage, and whether it is new to this step."""
-        identity = _storage_id(tensor)
+        identity = storage_id(tensor)
         found = self._entries.get(identity)
         if found is not None:
             return found, False
-        made = self._entries[identity] = Entry(tensor.untyped_storage()._weak_ref())
+        made = self._entries[identity] = Entry(weak_storage(tensor))
         return made, True
 
     def read(self, tensor: torch.Tensor, kind: KnownKind) -> tuple[str | Gap[CaptureGap], How, tuple[int, int] | int]:

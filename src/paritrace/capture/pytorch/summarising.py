@@ -9,9 +9,7 @@ from paritrace.capture.pytorch.memory import fingerprint_in_memory_order, logica
 from paritrace.evidence import calls, summaries
 
 
-def detail_of(
-    tensor: torch.Tensor, kind: KnownKind, *, regions: int, call: int, side: str, slot: int
-) -> calls.Detail:
+def detail_of(tensor: torch.Tensor, kind: KnownKind, *, regions: int, call: int, side: str, slot: int) -> calls.Detail:
     """Summarise a readable tensor now; nothing of it is kept."""
     geometry = kind.geometry
     summary = summaries.summarise(

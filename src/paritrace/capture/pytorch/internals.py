@@ -1,0 +1,65 @@
+"""The parts of torch that have no public name, typed, in one place: what to look at when torch changes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Protocol
+
+import torch
+from torch.utils import _python_dispatch
+
+
+class AutogradNode(Protocol):
+    """A node of the backward graph."""
+
+    def name(self) -> str: ...
+    def _sequence_nr(self) -> int: ...
+
+
+_torch_c: dict[str, Any] = vars(torch._C)
+
+storage_id: Callable[[torch.Tensor], int] = _torch_c["_storage_id"]
+"""Address of the tensor's `StorageImpl`."""
+
+current_node: Callable[[], Any] = _torch_c["_current_autograd_node"]
+"""The backward node being executed on this thread, or None."""
+
+sequence_number: Callable[[], int] = vars(torch.autograd)["_get_sequence_nr"]
+"""The number that this thread's next autograd node will have."""
+
+is_functorch_wrapped: Callable[[torch.Tensor], bool] = vars(torch._C._functorch)["is_functorch_wrapped_tensor"]
+
+without_torch_function: Callable[[], Any] = _torch_c["DisableTorchFunctionSubclass"]
+"""A context in which tensor subclasses do not intercept attribute access."""
+
+no_python_dispatch: object = _torch_c["_disabled_torch_dispatch_impl"]
+"""`__torch_dispatch__` of every class that does not wrap other tensors."""
+
+dispatch_mode_stack: Callable[[], list[object]] = vars(_python_dispatch)["_get_current_dispatch_mode_stack"]
+
+OptimizedModule: type[torch.nn.Module] = vars(torch._dynamo.eval_frame)["OptimizedModule"]
+"""What `torch.compile(module)` returns."""
+
+
+def weak_storage(tensor: torch.Tensor) -> int:
+    """A weak reference to the tensor's storage: its address stays taken, its data does not stay alive."""
+    storage: Any = tensor.untyped_storage()
+    reference: int = storage._weak_ref()
+    return reference
+
+
+def free_weak_storage(reference: int) -> None:
+    """Give a weak reference back."""
+    storage: Any = torch.UntypedStorage
+    storage._free_weak_ref(reference)
+
+
+def watch_gradient(tensor: torch.Tensor, hook: Callable[[torch.Tensor], None]) -> None:
+    """Call `hook` with the gradient of a tensor that is not a leaf."""
+    watched: Any = tensor
+    watched.register_hook(hook)
+
+
+def deterministic_fill() -> Any:
+    """Torch's module of settings with `fill_uninitialized_memory`."""
+    return torch.utils.deterministic
