@@ -14,6 +14,7 @@ from paritrace.evidence.gaps import Gap, RunGap
 from paritrace.files import Files
 from paritrace.runs.envelope import ATTACHMENTS_FOLDER, Attachment, AttachmentKind, Availability, Storage
 
+JSON_DOCUMENT = "application/json"
 JSON_LINES = "application/x-ndjson"
 _OCTETS = "application/octet-stream"
 
@@ -28,6 +29,14 @@ class Reference(Struct, frozen=True):
     media_type: str = _OCTETS
     attachment_id: str | None = None
     metadata: dict[str, str] = {}
+
+
+def whole_row(
+    name: str, kind: AttachmentKind, path: Path, *, session_id: str, run_dir: Path, files: Files
+) -> Attachment:
+    """Return the row of a JSON document of the session that does not change any more."""
+    row = live_row(name, kind, path, session_id=session_id, run_dir=run_dir, files=files)
+    return replace(row, live=False, media_type=JSON_DOCUMENT)
 
 
 def live_row(

@@ -20,6 +20,7 @@ from paritrace.runs.attaching import (
     live_row,
     reference_row,
     sealed_row,
+    whole_row,
 )
 from paritrace.runs.documents import read_own_envelope, write_document
 from paritrace.runs.envelope import (
@@ -88,9 +89,8 @@ class OpenSession:
     def register_live(self, name: str, kind: AttachmentKind, path: Path) -> str:
         """Register a file that this process goes on extending; return its attachment id (EV-18)."""
         row = live_row(name, kind, path, session_id=self.session_id, run_dir=self.run_dir, files=self._files)
+        self._flush_with(row)
         self._live.append(row)
-        self._waiting.append(row)
-        self.flush()
         return row.attachment_id
 
     def commit_live(self, attachment_id: str) -> None:
@@ -116,8 +116,7 @@ class OpenSession:
     def attach_reference(self, reference: Reference) -> str:
         """Register a file or address outside the run; return its attachment id (EV-15, EV-22)."""
         row = reference_row(reference, session_id=self.session_id, run_dir=self.run_dir, files=self._files)
-        self._waiting.append(row)
-        self.flush()
+        self._flush_with(row)
         return row.attachment_id
 
     def set_surroundings(self, surroundings: Surroundings | Gap[RunGap]) -> None:
@@ -133,9 +132,7 @@ class OpenSession:
 
     def flush(self) -> None:
         """Write what waits into the envelope: copies, surroundings, metadata."""
-        waiting = tuple(self._waiting)
-        self._update(lambda envelope: _with_all(with_changed_session(envelope, self._row), waiting))
-        self._waiting.clear()
+        self._flush_with()
 
     def end(self, status: SessionStatus, receipt: Receipt) -> None:
         """Seal the live files, write the receipt, then enter the end of the session into the envelope.
@@ -152,16 +149,10 @@ class OpenSession:
         wall_ns = self._clock.wall_ns()
         sealed = [sealed_row(row, run_dir=self.run_dir, files=self._files) for row in self._live]
         self._write_receipt(status, receipt, [row for row, _ in sealed], ended_unix_ns=wall_ns)
-        self._row = replace(
-            self._row,
-            status=status,
-            ended_unix_ns=wall_ns,
-            duration_ns=self._duration_ns(),
-            metadata=self._row.metadata,
-        )
+        waiting = (*self._waiting, self._receipt_row())
+        self._row = replace(self._row, status=status, ended_unix_ns=wall_ns, duration_ns=self._duration_ns())
         if stepped_back(wall_start_ns=self._row.started_unix_ns, wall_end_ns=wall_ns):
             self._row = replace(self._row, metadata={**self._row.metadata, "wall_clock": "stepped_back"})
-        waiting = tuple(self._waiting)
 
         def ended(envelope: Envelope) -> Envelope:
             envelope = _with_all(with_changed_session(envelope, self._row), waiting)
@@ -170,6 +161,18 @@ class OpenSession:
             return envelope
 
         self._update(ended)
+
+    def _flush_with(self, *rows: Attachment) -> None:
+        """Write what waits and `rows`; a row that is refused is not kept for the next time."""
+        waiting = (*self._waiting, *rows)
+        self._update(lambda envelope: _with_all(with_changed_session(envelope, self._row), waiting))
+        self._waiting.clear()
+
+    def _receipt_row(self) -> Attachment:
+        path = self.directory / RECEIPT_NAME
+        return whole_row(
+            "receipt", AttachmentKind.OTHER, path, session_id=self.session_id, run_dir=self.run_dir, files=self._files
+        )
 
     def _duration_ns(self) -> int:
         return self._clock.monotonic_ns() - self._row.started_monotonic_ns
