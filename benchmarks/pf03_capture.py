@@ -1,0 +1,178 @@
+"""PF-3: what a capture costs a training step: CPU time of the process, bytes per call, peak memory."""
+
+import argparse
+import os
+import resource
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from pathlib import Path
+from typing import NamedTuple
+
+import zstandard
+from torch.utils._debug_mode import DebugMode
+
+import paritrace
+from benchmarks.encoder import Training
+from benchmarks.measuring import Row, print_table
+
+ROUNDS = 7  # every mode once per round; the ratio of a round is to the bare steps of that round
+WARM_STEPS = 2  # definitions, caches
+STEPS = 4
+ALWAYS = (0, 1 << 30)
+BARE = "bare"
+GOALS = {"off": 1.01, "digest": 1.003, "module": 1.05, "op": 1.45, "op with moments": 1.75}
+MEMORY_GOAL = 1.05
+BYTES_GOALS = {"op": (200, 60), "op with moments": (800, 350)}
+
+
+class Sizes(NamedTuple):
+    """Bytes of a journal per call, as written and after zstd 1."""
+
+    calls: int
+    raw: float
+    packed: float
+
+
+def modes(folder: Path) -> dict[str, Callable[[], AbstractContextManager[object]]]:
+    """A context for some steps, by the name of what it captures."""
+    count = iter(range(1 << 30))
+
+    def trace(level: str, *, statistics: bool = False) -> AbstractContextManager[object]:
+        name = f"{level}{'+' if statistics else ''}-{next(count)}"
+        return paritrace.trace(folder / name, level=level, steps=ALWAYS, statistics=statistics)
+
+    return {
+        BARE: nullcontext,
+        "off": lambda: off(folder),
+        "digest": lambda: trace("digest"),
+        "module": lambda: trace("module"),
+        "op": lambda: trace("op"),
+        "op with moments": lambda: trace("op", statistics=True),
+        "DebugMode, no hashes": DebugMode,
+        "DebugMode, norms of outputs": debug_norms,
+        "DebugMode, norms of inputs and outputs": lambda: debug_norms(inputs=True),
+    }
+
+
+@contextmanager
+def off(folder: Path) -> Iterator[None]:
+    """With paritrace in the program and PARITRACE_MODE=off."""
+    os.environ["PARITRACE_MODE"] = "off"
+    try:
+        with paritrace.trace(folder / "off"):
+            yield
+    finally:
+        del os.environ["PARITRACE_MODE"]
+
+
+@contextmanager
+def debug_norms(*, inputs: bool = False) -> Iterator[None]:
+    """PyTorch's own debug mode, with a norm of every output."""
+    with DebugMode() as mode, mode.log_tensor_hashes(hash_fn="norm", hash_inputs=inputs):
+        yield
+
+
+def measure(folder: Path) -> dict[str, list[float]]:
+    """The CPU seconds of a step in each round, by mode; the whole process counts, so the writer's thread too."""
+    training, contexts = Training(), modes(folder)
+    found: dict[str, list[float]] = {name: [] for name in contexts}
+    for _ in range(ROUNDS):
+        for name, context in contexts.items():
+            found[name].append(_round(training, context))
+    return found
+
+
+def _round(training: Training, context: Callable[[], AbstractContextManager[object]]) -> float:
+    costs: list[float] = []
+    with context():
+        for number in range(WARM_STEPS + STEPS):
+            started = time.process_time()
+            training.step()
+            if number >= WARM_STEPS:
+                costs.append(time.process_time() - started)
+    return statistics.median(costs)
+
+
+def sizes(folder: Path, level: str, *, with_moments: bool) -> Sizes:
+    """What a journal of two steps takes on disk."""
+    run = folder / f"size-{level}-{with_moments}"
+    training = Training()
+    with paritrace.trace(run, level=level, steps=ALWAYS, statistics=with_moments):
+        for _ in range(WARM_STEPS):
+            training.step()
+    data = b"".join(path.read_bytes() for path in run.rglob("calls.jsonl"))
+    calls = sum(line.startswith(b'["c"') for line in data.splitlines())
+    return Sizes(calls, len(data) / calls, len(zstandard.ZstdCompressor(level=1).compress(data)) / calls)
+
+
+def peak_memory(mode: str) -> float:
+    """The peak memory in MiB of a process of its own that trains some steps in a mode."""
+    command = [sys.executable, "-m", "benchmarks.pf03_capture", "--peak-memory", mode]
+    return float(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
+
+
+def print_peak_memory(mode: str) -> None:
+    """Train some steps in this process and print its peak memory in MiB."""
+    with tempfile.TemporaryDirectory() as folder:
+        training = Training()
+        with modes(Path(folder))[mode]():
+            for _ in range(WARM_STEPS + STEPS):
+                training.step()
+    print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024)
+
+
+def cost_rows(found: dict[str, list[float]]) -> list[Row]:
+    """The median over the rounds of the ratio to the bare step."""
+    rows: list[Row] = []
+    for name, costs in found.items():
+        ratio = statistics.median(cost / bare for cost, bare in zip(costs, found[BARE], strict=True))
+        goal = ("<=", GOALS[name]) if name in GOALS else None
+        if name != BARE:
+            rows.append(Row(f"CPU of a step, {name}", ratio, "the bare step", goal))
+    return rows
+
+
+def size_rows(folder: Path) -> list[Row]:
+    """Bytes per call, against the goals in bytes."""
+    rows: list[Row] = []
+    for name, (raw, packed) in BYTES_GOALS.items():
+        size = sizes(folder, "op", with_moments=name != "op")
+        rows.append(Row(f"bytes per call, {name}", size.raw, "-", ("<=", float(raw))))
+        rows.append(Row(f"bytes per call after zstd 1, {name}", size.packed, "-", ("<=", float(packed))))
+    return rows
+
+
+def memory_rows() -> list[Row]:
+    """Peak memory, each mode in processes of its own."""
+    names = [BARE, *GOALS]
+    peaks = {name: [peak_memory(name) for _ in range(3)] for name in names}
+    middle = {name: statistics.median(values) for name, values in peaks.items()}
+    return [
+        Row(f"peak memory, {name}", middle[name] / middle[BARE], "the bare process", ("<=", MEMORY_GOAL))
+        for name in names[1:]
+    ]
+
+
+def main() -> None:
+    """Print the table of PF-3."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--peak-memory", metavar="MODE", help="only print the peak memory of one mode, in MiB")
+    mode: str | None = parser.parse_args().peak_memory
+    if mode is not None:
+        print_peak_memory(mode)
+        return
+    with tempfile.TemporaryDirectory() as folder:
+        found = measure(Path(folder))
+        rows = [*cost_rows(found), *size_rows(Path(folder)), *memory_rows()]
+    bare = statistics.median(found[BARE]) * 1e3
+    spread = (max(found[BARE]) - min(found[BARE])) / statistics.median(found[BARE])
+    print_table("PF-3", rows, (f"The bare step takes {bare:.0f} ms of CPU; its rounds spread over {spread:.0%}.",))
+
+
+if __name__ == "__main__":
+    main()
