@@ -11,7 +11,7 @@ import xxhash
 
 from paritrace.capture.pytorch.flatten import tensors
 from paritrace.capture.pytorch.kinds import Kinds
-from paritrace.capture.pytorch.memory import logical_buffer
+from paritrace.capture.pytorch.memory import RELEASED, holds_bytes, logical_buffer
 from paritrace.capture.pytorch.names import UNNAMED, Names
 from paritrace.capture.pytorch.rng import generator_states
 from paritrace.capture.recorder import Recorder
@@ -131,6 +131,9 @@ class Inventory:
             kinds.append(kind.id)
             if not kind.readable:
                 values.append(kind.geometry.gap or Gap(CaptureGap.NO_DATA))
+                continue
+            if not holds_bytes(tensor, kind.geometry, tensor.data_ptr()):
+                values.append(RELEASED)
                 continue
             buffer = logical_buffer(tensor.data_ptr(), kind.geometry)
             elements, squares = summaries.elements_and_squares(buffer, kind.geometry.dtype)

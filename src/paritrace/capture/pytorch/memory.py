@@ -16,6 +16,7 @@ from paritrace.evidence.gaps import CaptureGap, Gap
 
 Buffer = Any  # a ctypes char array or a contiguous uint8 array: both are read through the buffer protocol
 _PLAIN = frozenset({torch.Tensor, torch.nn.Parameter, torch.nn.Buffer})
+RELEASED = Gap(CaptureGap.NO_DATA, "storage holds no bytes")
 _EMPTY = np.empty(0, np.uint8)
 _WORDS = {1: np.uint8, 2: np.uint16, 4: np.uint32, 8: np.uint64, 16: np.complex128}
 
@@ -82,6 +83,15 @@ def geometry_of(tensor: torch.Tensor) -> Geometry:
     )
 
 
+def holds_bytes(tensor: torch.Tensor, geometry: Geometry, address: int) -> bool:
+    """Whether the tensor's storage holds its elements now: a storage may be freed (FSDP2 resizes it to nothing between
+    uses), and autograd's zero tensors have none at all. Reading such an address would end the workload."""
+    if geometry.num_bytes == 0:
+        return True
+    end = tensor.storage_offset() * geometry.itemsize + geometry.span
+    return address != 0 and end <= tensor.untyped_storage().nbytes()
+
+
 def memory_buffer(address: int, geometry: Geometry) -> Buffer:
     """The bytes in memory order; no copy where they are dense."""
     if geometry.num_bytes == 0:
@@ -111,6 +121,8 @@ def scalar_value(tensor: torch.Tensor) -> float | None:
     """The value of a real one-element CPU tensor, read by address; None for anything else."""
     geometry = geometry_of(tensor)
     if geometry.gap is not None or geometry.num_elements != 1 or tensor.dtype.is_complex:
+        return None
+    if not holds_bytes(tensor, geometry, tensor.data_ptr()):
         return None
     data = bytes(logical_buffer(tensor.data_ptr(), geometry))
     if geometry.dtype == "bfloat16":

@@ -18,6 +18,7 @@ from torch.utils.hooks import RemovableHandle
 from paritrace.capture.pytorch.flatten import tensors
 from paritrace.capture.pytorch.internals import OptimizedModule, watch_gradient
 from paritrace.capture.pytorch.kinds import Kinds
+from paritrace.capture.pytorch.memory import RELEASED, holds_bytes
 from paritrace.capture.pytorch.names import Names
 from paritrace.capture.pytorch.scopes import Entered, ScopeStack
 from paritrace.capture.pytorch.storages import UNINITIALISED, WriteLog
@@ -164,6 +165,9 @@ class ModuleObserver:
         source = -1 if side == "o" else self._source(tensor, kind.readable)
         if not kind.readable:
             slots.append(calls.Slot(name, kind.id, kind.geometry.gap or UNINITIALISED, source))
+            return
+        if not holds_bytes(tensor, kind.geometry, tensor.data_ptr()):
+            slots.append(calls.Slot(name, kind.id, RELEASED, source))
             return
         detail = detail_of(
             tensor, kind, regions=self._recorder.settings.regions, call=record, side=side, slot=len(slots)

@@ -12,7 +12,7 @@ import torch
 
 from paritrace.capture.pytorch.internals import free_weak_storage, storage_id, weak_storage
 from paritrace.capture.pytorch.kinds import KnownKind
-from paritrace.capture.pytorch.memory import fingerprint_in_memory_order
+from paritrace.capture.pytorch.memory import RELEASED, fingerprint_in_memory_order, holds_bytes
 from paritrace.evidence.calls import How
 from paritrace.evidence.gaps import CaptureGap, Gap
 
@@ -105,6 +105,8 @@ class WriteLog:
         key = (address, kind.signature)
         found = entry.bits.get(key)
         if found is None:
+            if not holds_bytes(tensor, kind.geometry, address):
+                return RELEASED, How.READ
             found = entry.bits[key] = fingerprint_in_memory_order(address, kind.geometry)
             return found, How.READ
         if self._check_reuse:
