@@ -113,7 +113,7 @@ def _narrowing(facts: SessionFacts, *, rank: int) -> Invariant:
     identity = "dtypes.no_hidden_narrowing"
     found = facts.narrowings
     declared = sorted(found.declared.values(), key=lambda narrowing: narrowing.first.id)
-    said = []
+    said: list[str] = []
     for narrowing in declared[:NAMES_KEPT]:
         place = facts.definitions.place(narrowing.first)
         said.append(

@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pyarrow.compute as pc
 import pyarrow.dataset as ds
 from msgspec import Struct
@@ -124,7 +125,7 @@ def _condition(equal: Mapping[str, object]) -> Any:
 
 
 def _call(row: dict[str, Any]) -> TableCall:
-    return TableCall(**row | {"side": Side(row["side"]), "correspondence": Correspondence(row["correspondence"])})
+    return msgspec.convert(row, TableCall)
 
 
 def identities(calls: Sequence[TableCall], /) -> tuple[str, ...]:

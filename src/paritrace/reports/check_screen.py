@@ -93,7 +93,8 @@ def _failure(invariant: Invariant, *, several: bool) -> list[str]:
     if evidence.names:
         lines.append(_indented(_some(invariant, most=NAMES_SHOWN)))
     if evidence.file:
-        lines.append(_indented(f"{evidence.file}:{evidence.line}  {evidence.module}  call {evidence.record_ids[0]}"))
+        calls = "".join(f"  call {record_id}" for record_id in evidence.record_ids[:1])
+        lines.append(_indented(f"{evidence.file}:{evidence.line}  {evidence.module}{calls}"))
     return lines + [_indented(fact) for fact in evidence.facts[:FACTS_SHOWN]]
 
 

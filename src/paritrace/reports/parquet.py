@@ -1,8 +1,9 @@
 """calls.parquet: every call of both sides with its counterpart, status and fingerprints, in bounded batches (CP-16)."""
 
 from collections.abc import Iterable, Iterator, Mapping
+from functools import lru_cache
 from io import RawIOBase
-from itertools import islice
+from itertools import accumulate, islice
 from typing import Any, Protocol
 
 import pyarrow as pa
@@ -21,22 +22,22 @@ _WORD = pa.dictionary(pa.int32(), pa.string())
 _RANGE = pa.struct([("begin", pa.int64()), ("end", pa.int64())])
 SLOT = pa.struct(
     [
-        ("direction", pa.string()),
-        ("name", pa.string()),
-        ("dtype", pa.string()),
+        ("direction", _WORD),
+        ("name", _WORD),
+        ("dtype", _WORD),
         ("shape", pa.list_(pa.int64())),
         ("logical_nbytes", pa.int64()),
         ("bits", pa.string()),
-        ("bits_gap", pa.string()),
-        ("bits_scheme", pa.string()),
+        ("bits_gap", _WORD),
+        ("bits_scheme", _WORD),
         ("elements", pa.string()),
-        ("elements_scheme", pa.string()),
+        ("elements_scheme", _WORD),
         ("xor", pa.list_(pa.string())),
-        ("xor_scheme", pa.string()),
+        ("xor_scheme", _WORD),
         ("region_bits", pa.list_(pa.string())),
         ("regions", pa.int32()),
         ("byte_ranges", pa.list_(_RANGE)),
-        ("agreement", pa.string()),
+        ("agreement", _WORD),
     ]
 )
 SCHEMA = pa.schema(
@@ -110,35 +111,37 @@ def _record_batch(rows: list[CallRow], *, schemes: Mapping[str, str]) -> pa.Reco
 
 
 def _slots(rows: list[CallRow], *, schemes: Mapping[str, str]) -> pa.Array:
-    offsets = [0]
-    slots: list[dict[str, Any]] = []
-    for row in rows:
-        slots += [_slot(slot, schemes=schemes) for slot in row.slots]
-        offsets.append(len(slots))
-    return pa.ListArray.from_arrays(pa.array(offsets, pa.int32()), pa.array(slots, SLOT), type=pa.list_(SLOT))
+    """The slots of all rows end to end, column by column: several times quicker than a dict per slot."""
+    offsets = [0, *accumulate(len(row.slots) for row in rows)]
+    slots = [slot for row in rows for slot in row.slots]
+    columns = _slot_columns(slots, schemes=schemes)
+    arrays = [pa.array(columns[field.name], type=field.type) for field in SLOT]
+    flat = pa.StructArray.from_arrays(arrays, fields=list(SLOT))
+    return pa.ListArray.from_arrays(pa.array(offsets, pa.int32()), flat, type=pa.list_(SLOT))
 
 
-def _slot(slot: SlotRow, *, schemes: Mapping[str, str]) -> dict[str, Any]:
-    xor = _split(slot.xor, digits=XOR_DIGITS)
-    region_bits = _split(slot.regions, digits=STRONG_DIGITS)
-    known = None if isinstance(slot.bits, Gap) else slot.bits
+def _slot_columns(slots: list[SlotRow], *, schemes: Mapping[str, str]) -> dict[str, list[Any]]:
+    bits = [None if isinstance(slot.bits, Gap) else slot.bits for slot in slots]
+    xor = [_split(slot.xor, digits=XOR_DIGITS) for slot in slots]
+    region_bits = [_split(slot.regions, digits=STRONG_DIGITS) for slot in slots]
+    regions = [len(words or strong or ()) for words, strong in zip(xor, region_bits, strict=True)]
     return {
-        "direction": slot.direction,
-        "name": slot.name,
-        "dtype": slot.dtype,
-        "shape": slot.shape,
-        "logical_nbytes": slot.logical_nbytes,
-        "bits": known,
-        "bits_gap": slot.bits.gap if isinstance(slot.bits, Gap) else None,
-        "bits_scheme": schemes.get("bits") if known else None,
-        "elements": slot.elements or None,
-        "elements_scheme": schemes.get("elements") if slot.elements else None,
+        "direction": [slot.direction for slot in slots],
+        "name": [slot.name for slot in slots],
+        "dtype": [slot.dtype for slot in slots],
+        "shape": [slot.shape for slot in slots],
+        "logical_nbytes": [slot.logical_nbytes for slot in slots],
+        "bits": bits,
+        "bits_gap": [slot.bits.gap if isinstance(slot.bits, Gap) else None for slot in slots],
+        "bits_scheme": [None if value is None else schemes.get("bits") for value in bits],
+        "elements": [slot.elements or None for slot in slots],
+        "elements_scheme": [schemes.get("elements") if slot.elements else None for slot in slots],
         "xor": xor,
-        "xor_scheme": XOR_SCHEME if xor else None,
+        "xor_scheme": [XOR_SCHEME if words else None for words in xor],
         "region_bits": region_bits,
-        "regions": len(xor or region_bits or ()) or None,
-        "byte_ranges": _byte_ranges(slot, regions=len(xor or region_bits or ())),
-        "agreement": slot.agreement,
+        "regions": [number or None for number in regions],
+        "byte_ranges": [_ranges(s.logical_nbytes, number) for s, number in zip(slots, regions, strict=True)],
+        "agreement": [slot.agreement for slot in slots],
     }
 
 
@@ -146,10 +149,11 @@ def _split(text: str, *, digits: int) -> list[str] | None:
     return [text[start : start + digits] for start in range(0, len(text), digits)] or None
 
 
-def _byte_ranges(slot: SlotRow, *, regions: int) -> list[dict[str, int]] | None:
+@lru_cache(maxsize=4096)  # a model has few sizes of tensors
+def _ranges(logical_nbytes: int, regions: int) -> list[dict[str, int]] | None:
     if not regions:
         return None
-    return [{"begin": begin, "end": end} for begin, end in region_ranges(slot.logical_nbytes, regions)]
+    return [{"begin": begin, "end": end} for begin, end in region_ranges(logical_nbytes, regions)]
 
 
 class _Writable(RawIOBase):
