@@ -186,7 +186,7 @@ class Files:
                 left = None if left is None else left - len(chunk)
                 yield chunk
         finally:
-            os.close(fd)
+            self._primitives.drop(fd)
 
     def list(self, path: Path) -> tuple[Path, ...]:
         """Return the entries of a folder by name; hidden ones are left out (EV-23)."""
@@ -253,7 +253,7 @@ class Files:
                 clock.sleep(LOCK_POLL_SECONDS)
             yield
         finally:
-            os.close(fd)
+            self._primitives.drop(fd)
 
     def _lock_file(self, path: Path) -> int:
         with translated(path, "open the lock"):
@@ -319,7 +319,7 @@ class Files:
         try:
             self._primitives.fsync(fd)
         finally:
-            os.close(fd)
+            self._primitives.drop(fd)
 
     def _discard(self, temporary: Path) -> None:
         with suppress(OSError):

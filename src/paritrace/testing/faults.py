@@ -34,6 +34,7 @@ class FaultyPrimitives(Primitives):
         self._stopped = False
         self._tear = False
         self._stop_next = False
+        self._descriptors: set[int] = set()
 
     @property
     def count(self) -> int:
@@ -61,6 +62,28 @@ class FaultyPrimitives(Primitives):
                 self._tear = True
                 if operation != "write":
                     self._torn(path)
+
+    def open(self, path: Path, flags: int, mode: int = 0o666) -> int:
+        fd = super().open(path, flags, mode)
+        self._descriptors.add(fd)
+        return fd
+
+    def close(self, fd: int) -> None:
+        self._descriptors.discard(fd)
+        super().close(fd)
+
+    def drop(self, fd: int) -> None:
+        self._descriptors.discard(fd)
+        super().drop(fd)
+
+    def release(self) -> None:
+        """Close what the kernel would close for a killed process."""
+        while self._descriptors:
+            os.close(self._descriptors.pop())
+
+    def fsync(self, fd: int) -> None:
+        """Count only: a kill that is played loses no page, and a drill of every N must be quick."""
+        self.before("fsync", str(fd))
 
     def write(self, fd: int, data: memoryview) -> int:
         self.before("write", str(fd))
