@@ -2,12 +2,11 @@
 import atexit
 import sys
 import threading
-import time
 
 import torch
 
 atexit.register(lambda: print("atexit", (torch.ones(2) * 2).sum().item()))
-threading.Thread(target=lambda: (time.sleep(0.2), print("late thread", torch.ones(3).sum().item()))).start()
+threading.Thread(target=lambda: (threading.main_thread().join(), print("late thread", torch.ones(3).sum().item()))).start()
 model = torch.nn.Linear(2, 2)
 try:
     print(model(torch.ones(1, 2)).shape)

@@ -7,6 +7,7 @@ from typing import Any, Protocol
 
 import torch
 from torch.utils import _python_dispatch
+from torch.utils._python_dispatch import TorchDispatchMode
 
 
 class AutogradNode(Protocol):
@@ -32,10 +33,16 @@ is_functorch_wrapped: Callable[[torch.Tensor], bool] = vars(torch._C._functorch)
 without_torch_function: Callable[[], Any] = _torch_c["DisableTorchFunctionSubclass"]
 """A context in which tensor subclasses do not intercept attribute access."""
 
+without_function_modes: Callable[[], Any] = _torch_c["DisableTorchFunction"]
+"""A context in which neither subclasses nor function modes of the workload see what we ask of a tensor."""
+
 no_python_dispatch: object = _torch_c["_disabled_torch_dispatch_impl"]
 """`__torch_dispatch__` of every class that does not wrap other tensors."""
 
-dispatch_mode_stack: Callable[[], list[object]] = vars(_python_dispatch)["_get_current_dispatch_mode_stack"]
+dispatch_mode_stack: Callable[[], list[TorchDispatchMode]] = vars(_python_dispatch)["_get_current_dispatch_mode_stack"]
+
+_push_mode: Callable[[object], None] = vars(_python_dispatch)["_push_mode"]
+_pop_mode: Callable[[], object] = vars(_python_dispatch)["_pop_mode"]
 
 OptimizedModule: type[torch.nn.Module] = vars(torch._dynamo.eval_frame)["OptimizedModule"]
 """What `torch.compile(module)` returns."""
@@ -63,3 +70,16 @@ def watch_gradient(tensor: torch.Tensor, hook: Callable[[torch.Tensor], None]) -
 def deterministic_fill() -> Any:
     """Torch's module of settings with `fill_uninitialized_memory`."""
     return torch.utils.deterministic
+
+
+def enter_below(mode: TorchDispatchMode) -> None:
+    """Put a mode under those that the workload has entered: each of theirs leaves by popping the top of the stack."""
+    theirs = [_pop_mode() for entered in dispatch_mode_stack() if not entered.is_infra_mode()]
+    _push_mode(mode)
+    for entered in reversed(theirs):
+        _push_mode(entered)
+
+
+def leave_innermost() -> None:
+    """Leave a mode that `enter_below` put there and that is the innermost by now."""
+    _pop_mode()

@@ -16,7 +16,7 @@ from torch.nn.modules import module as torch_module
 from torch.utils.hooks import RemovableHandle
 
 from paritrace.capture.pytorch.flatten import tensors
-from paritrace.capture.pytorch.internals import OptimizedModule, watch_gradient
+from paritrace.capture.pytorch.internals import OptimizedModule, watch_gradient, without_function_modes
 from paritrace.capture.pytorch.kinds import Kinds
 from paritrace.capture.pytorch.memory import RELEASED, holds_bytes
 from paritrace.capture.pytorch.names import Names
@@ -91,7 +91,8 @@ class ModuleObserver:
             self._recorder.count(CountedGap.THREAD_NOT_COVERED, type(module).__name__)
             return
         try:
-            self._enter(module, args, _keyword_arguments(sys._getframe(1)))
+            with without_function_modes():
+                self._enter(module, args, _keyword_arguments(sys._getframe(1)))
         except Exception as error:
             self._recorder.count(CountedGap.CAPTURE_ERROR, f"{type(module).__name__}: {type(error).__name__}")
 
@@ -104,7 +105,8 @@ class ModuleObserver:
                 self._root.compiled_region_left()
             return
         try:
-            self._record(module, entered, output)
+            with without_function_modes():
+                self._record(module, entered, output)
         except Exception as error:
             self._recorder.count(CountedGap.CAPTURE_ERROR, f"{type(module).__name__}: {type(error).__name__}")
 
@@ -245,7 +247,8 @@ class ModuleObserver:
         def hook(gradient: torch.Tensor) -> None:
             if self.active and Level.MODULE in self._recorder.levels:
                 try:
-                    self._record_gradient(gradient, path, function, forward)
+                    with without_function_modes():
+                        self._record_gradient(gradient, path, function, forward)
                 except Exception as error:
                     self._recorder.count(CountedGap.CAPTURE_ERROR, f"gradient {path}: {type(error).__name__}")
 

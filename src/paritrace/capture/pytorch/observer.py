@@ -11,7 +11,12 @@ import torch
 
 from paritrace.capture.pytorch.backward import BackwardObserver
 from paritrace.capture.pytorch.flatten import tensors
-from paritrace.capture.pytorch.internals import dispatch_mode_stack
+from paritrace.capture.pytorch.internals import (
+    dispatch_mode_stack,
+    enter_below,
+    leave_innermost,
+    without_function_modes,
+)
 from paritrace.capture.pytorch.inventory import Inventory
 from paritrace.capture.pytorch.kinds import Kinds
 from paritrace.capture.pytorch.modules import ModuleObserver
@@ -47,6 +52,7 @@ class TorchObserver:
         self._inventory = Inventory(recorder, kinds=kinds, names=self._names)
         self._mode = OpMode(self._ops)
         self._mode_entered = False
+        self._mode_below = False
         self._begun_step = -1
         self._live = False
         register_fork(self)
@@ -153,7 +159,7 @@ class TorchObserver:
         self._recorder.steps.optimizer_begins()
         self._guarded(self._inventory.gradients, optimizer)
         if Level.OP in self._recorder.levels:
-            self._name_states()
+            self._guarded(self._name_states)
 
     def _optimizer_ended(self, optimizer: torch.optim.Optimizer) -> None:
         if self._here():
@@ -167,7 +173,8 @@ class TorchObserver:
 
     def _guarded(self, action: Any, *args: Any) -> None:
         try:
-            action(*args)
+            with without_function_modes():
+                action(*args)
         except Exception as error:
             self._recorder.count(CountedGap.CAPTURE_ERROR, f"{action.__name__}: {type(error).__name__}")
 
@@ -204,16 +211,25 @@ class TorchObserver:
             self._ops.active = True
 
     def _enter_mode(self) -> None:
-        if not self._mode_entered:
+        """Enter the mode; under those of the workload, whose leaving would take ours for theirs otherwise."""
+        if self._mode_entered:
+            return
+        self._mode_below = bool(dispatch_mode_stack())
+        if self._mode_below:
+            enter_below(self._mode)
+        else:
             self._mode.__enter__()
-            self._mode_entered = True
+        self._mode_entered = True
 
     def _leave_mode(self) -> None:
         """Leave the mode if it is the innermost; under a mode of the user it stays, inactive."""
         if self._mode_entered and threading.get_ident() == self._thread:
             stack = dispatch_mode_stack()
             if stack and stack[-1] is self._mode:
-                self._mode.__exit__(None, None, None)
+                if self._mode_below:
+                    leave_innermost()
+                else:
+                    self._mode.__exit__(None, None, None)
                 self._mode_entered = False
 
     def _name_states(self) -> None:
