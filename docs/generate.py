@@ -49,7 +49,9 @@ key is refused by name.
 
 def command_line_page() -> str:
     """The whole page `reference/cli.md`."""
-    root = click.Context(paritrace, info_name=PROGRAM, terminal_width=WIDTH, max_content_width=WIDTH)
+    root = click.Context(
+        paritrace, info_name=PROGRAM, terminal_width=WIDTH, max_content_width=WIDTH, **paritrace.context_settings
+    )
     sections = [HEAD, _section(paritrace, root)]
     for name in COMMANDS:
         sections.extend(_sections(load_command(name), name, parent=root))
@@ -77,7 +79,7 @@ def _settings_table(command: click.Command) -> str:
 
 
 def _variable(option: click.Option) -> str:
-    return option.envvar if isinstance(option.envvar, str) else " or ".join(option.envvar or ())
+    return option.envvar if isinstance(option.envvar, str) else "` or `".join(option.envvar or ())
 
 
 VOCABULARY_HEAD = """# Vocabulary

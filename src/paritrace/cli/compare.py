@@ -34,7 +34,9 @@ class Output(Struct, frozen=True):
 @click.command()
 @click.argument("base", type=click.Path(path_type=Path))
 @click.argument("cand", type=click.Path(path_type=Path))
-@click.option("-o", "output", type=click.Path(path_type=Path), metavar="PATH", help="Folder for everything, or a file.")
+@click.option(
+    "-o", "--output", type=click.Path(path_type=Path), metavar="PATH", help="Folder for everything, or a file."
+)
 @click.option("--format", "formats", multiple=True, type=click.Choice(FORMATS), help="Only these; repeatable.")
 @click.option("--ranks", metavar="R", help="Ranks to compare, as 0,1 [default: all].")
 @click.option("--steps", metavar="A:B", help="Steps to compare, half-open [default: all].")
