@@ -9,6 +9,7 @@ from rich.table import Table
 
 from paritrace.evidence import coverage
 from paritrace.evidence.gaps import Gap
+from paritrace.evidence.journal import Loss
 from paritrace.runs.catalog import Catalog, RunLine
 from paritrace.runs.showing import RunSummary, SessionSummary
 from paritrace.runs.verify import Finding, Verification
@@ -19,34 +20,45 @@ _WIDTH = 160
 
 def catalog_text(found: Catalog) -> str:
     """Return the runs of a folder as a table, followed by what is doubtful about them."""
-    lines = [_runs_table(found.runs)] if found.runs else [f"no run in or below {found.folder}"]
-    lines += [f"cannot be read: {one.path}: {one.message} [{one.code}]" for one in found.unreadable]
+    table = _runs_table(found.runs) if found.runs else _printable(f"no run in or below {found.folder}")
+    return "\n".join([table, *map(_printable, _doubts(found))])
+
+
+def _doubts(found: Catalog) -> Iterator[str]:
+    for one in found.unreadable:
+        yield f"cannot be read: {one.path}: {one.message} [{one.code}]"
     for run_id, paths in found.same_run_id.items():
-        lines.append(f"one run id in {len(paths)} places, none is chosen: {run_id}: {', '.join(paths)}")
+        yield f"one run id in {len(paths)} places, none is chosen: {run_id}: {', '.join(paths)}"
     for job, paths in found.same_job.items():
-        lines.append(f"of one job: {job}: {', '.join(paths)}")
-    lines += [f"a removal was cut off, this is left: {path}" for path in found.cut_off_removals]
-    lines += [f"too deep, not looked into: {path}" for path in found.not_entered]
-    return "\n".join(lines)
+        yield f"of one job: {job}: {', '.join(paths)}"
+    for path in found.cut_off_removals:
+        yield f"a removal was cut off, this is left: {path}"
+    for path in found.not_entered:
+        yield f"too deep, not looked into: {path}"
 
 
 def summary_text(summary: RunSummary) -> str:
     """Return a run for people: its identity, one table of sessions, what is missing, its attachments."""
+    remarks = [f"{session.session_id}: {remark}" for session in summary.sessions for remark in _remarks(session)]
+    return "\n".join(
+        [
+            *map(_printable, _identity(summary)),
+            _sessions_table(summary.sessions),
+            *map(_printable, remarks),
+            _attachments_text(summary),
+        ]
+    )
+
+
+def _identity(summary: RunSummary) -> Iterator[str]:
     run = summary.envelope
-    lines = [
-        f"run {run.run_id}" + (f"  {run.title}" if run.title else ""),
-        f"made {run.created_at}, {run.start.launcher.value} {run.start.job}",
-        f"digest of run.json {summary.digest}",
-    ]
+    yield f"run {run.run_id}" + (f"  {run.title}" if run.title else "")
+    yield f"made {run.created_at}, {run.start.launcher.value} {run.start.job}"
+    yield f"digest of run.json {summary.digest}"
     if run.tags:
-        lines.append(f"tags {', '.join(run.tags)}")
+        yield f"tags {', '.join(run.tags)}"
     if summary.unknown_fields:
-        lines.append(f"written by a later paritrace: {summary.unknown_fields} fields were left out")
-    lines.append(_sessions_table(summary.sessions))
-    for session in summary.sessions:
-        lines += [f"{session.session_id}: {remark}" for remark in _remarks(session)]
-    lines.append(_attachments_text(summary))
-    return "\n".join(lines)
+        yield f"written by a later paritrace: {summary.unknown_fields} fields were left out"
 
 
 def verification_text(found: Verification) -> str:
@@ -55,17 +67,13 @@ def verification_text(found: Verification) -> str:
     lines = [f"{item.status.value:12} {item.id}: {item.detail}" for item in wrong[:MAX_ROWS]]
     lines += _left_out(len(wrong))
     for journal in found.journals:
-        lines += [
-            f"{'loss':12} {journal.session_id}: line {loss.line}, byte {loss.offset}, {loss.length} bytes,"
-            f" {loss.reason.value}: {loss.detail}"
-            for loss in journal.losses
-        ]
+        lines += [f"{'loss':12} {journal.session_id}: {_loss(loss)}" for loss in journal.losses]
         if journal.losses_left_out:
             lines.append(f"{'loss':12} {journal.session_id}: {journal.losses_left_out:,} more")
     counts = ", ".join(f"{count} {name}" for name, count in found.counts.items() if count)
     lines.append(f"run {found.run_id}: {found.verdict.value} ({counts or 'nothing to check'})")
     lines += [f"not covered: {text}" for text in found.not_covered]
-    return "\n".join(lines)
+    return "\n".join(map(_printable, lines))
 
 
 def _runs_table(runs: tuple[RunLine, ...]) -> str:
@@ -94,8 +102,7 @@ def _remarks(session: SessionSummary) -> Iterator[str]:
     for reason, count in session.gaps.items():
         yield f"{count:,} not recorded: {reason}"
     for loss in session.losses:
-        place = f"{loss.length} bytes at byte {loss.offset} (line {loss.line})"
-        yield f"loss of {place}: {loss.reason.value}: {loss.detail}"
+        yield f"loss: {_loss(loss)}"
     if session.losses_left_out:
         yield f"{session.losses_left_out:,} more losses"
     yield from session.mismatches
@@ -114,9 +121,18 @@ def _left_out(total: int) -> list[str]:
     return [f"showing {MAX_ROWS} of {total:,}; the rest is in --json"] if total > MAX_ROWS else []
 
 
+def _loss(loss: Loss) -> str:
+    return f"line {loss.line}, byte {loss.offset}, {loss.length} bytes, {loss.reason.value}: {loss.detail}"
+
+
 def _plain(text: str) -> str:
-    """Return text as a table may show it: no markup, and control characters spelled out."""
-    return escape("".join(char if char.isprintable() else ascii(char)[1:-1] for char in text))
+    """Return text as a table may show it: printable, and no markup."""
+    return escape(_printable(text))
+
+
+def _printable(text: str) -> str:
+    """Return text in which control characters, line ends too, are spelled out."""
+    return "".join(char if char.isprintable() else ascii(char)[1:-1] for char in text)
 
 
 def _drawn(table: Table) -> str:

@@ -105,7 +105,7 @@ def decode_line(line: bytes) -> Record | Fault:
     try:
         return _rows.decode(line) if line.lstrip()[:1] == b"[" else _marks.decode(line)
     except msgspec.ValidationError as error:
-        return Fault(FaultKind.INVALID, 0, str(error))
+        return _invalid(line, str(error))
     except (msgspec.DecodeError, RecursionError) as error:
         return _syntax(line, str(error))
 
@@ -141,7 +141,7 @@ def decode_document(data: bytes, kind: type[Document], *, name: str) -> Document
         try:
             return msgspec.json.decode(data, type=kind)
         except msgspec.ValidationError as error:
-            breach = Fault(FaultKind.INVALID, 0, str(error))
+            breach = _invalid(data, str(error))
         except (msgspec.DecodeError, RecursionError) as error:
             breach = _syntax(data, str(error))
     line = data.count(b"\n", 0, breach.offset) + 1
@@ -197,6 +197,15 @@ def _all_parse(data: bytes, starts: tuple[int, ...]) -> bool:
 
 def _fault(violation: Violation) -> Fault:
     return Fault(FaultKind.MALFORMED, violation.offset, f"{violation.breach.value}: {violation.detail}")
+
+
+def _invalid(data: bytes, said: str) -> Fault:
+    """Tell a document that is no record from one whose syntax breaks only after its first wrong value."""
+    try:
+        _plain.decode(data)
+    except (msgspec.DecodeError, RecursionError) as error:
+        return _syntax(data, str(error))
+    return Fault(FaultKind.INVALID, 0, said)
 
 
 def _syntax(data: bytes, said: str) -> Fault:
