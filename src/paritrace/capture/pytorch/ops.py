@@ -14,6 +14,7 @@ from paritrace.capture.pytorch.internals import current_node
 from paritrace.capture.pytorch.kinds import Kinds
 from paritrace.capture.pytorch.links import ACCUMULATE, NO_LINK, UNLINKED, ForwardNodes, Link, Originals
 from paritrace.capture.pytorch.names import Names
+from paritrace.capture.pytorch.numbers import run_operator
 from paritrace.capture.pytorch.operators import Operator, describe
 from paritrace.capture.pytorch.rng import rng_slot
 from paritrace.capture.pytorch.scalars import ScalarTexts
@@ -72,12 +73,12 @@ class OpMode(TorchDispatchMode):
         observer = self._observer
         kwargs = kwargs or {}
         if not observer.active:
-            return func(*args, **kwargs)
+            return run_operator(func, args, kwargs)
         begun = observer.begin(func, args, kwargs)
         if begun is None:
-            return func(*args, **kwargs)
+            return run_operator(func, args, kwargs)
         try:
-            result = func(*args, **kwargs)
+            result = run_operator(func, args, kwargs)
         except BaseException:
             observer.raised(begun)
             raise
