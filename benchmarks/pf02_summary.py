@@ -8,8 +8,10 @@ import tempfile
 import time
 from collections.abc import Callable
 from functools import partial
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from benchmarks.measuring import RUNS, Row, in_turn, print_table
 from benchmarks.pf01_fingerprint import MIB, read
@@ -52,7 +54,7 @@ def large_rows() -> list[Row]:
     rows: list[Row] = []
     numbers = np.random.default_rng(1).standard_normal(16 * MIB, dtype=np.float32)
     upper = (numbers.view(np.uint32) >> 16).astype(np.uint16)
-    tensors = {
+    tensors: dict[str, npt.NDArray[Any]] = {
         "float32": numbers,
         "bfloat16": np.concatenate((upper, upper)),
         "float64": numbers[: 8 * MIB].astype(np.float64),

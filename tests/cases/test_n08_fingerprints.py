@@ -25,7 +25,7 @@ def test_the_element_sum_folds() -> None:
 
 
 @pytest.mark.parametrize("shard", SHARDS, ids=["first", "second"])
-def test_a_shard_loaded_twice_hides_in_the_xor_and_shows_in_the_sum(shard: np.ndarray) -> None:  # type: ignore[type-arg]
+def test_a_shard_loaded_twice_hides_in_the_xor_and_shows_in_the_sum(shard: np.ndarray) -> None:
     twice = np.concatenate((shard, shard))
     assert fold_xor(xor_regions(twice, 1)[0], 2) == 0
     assert elements(twice, 2) == 2 * elements(shard, 2) & MASK

@@ -66,7 +66,11 @@ def test_cp25_a_parameter_without_gradient_is_named() -> None:
             return r.gradients(record.step, record.values[0], r.NO_GRADIENT, names=9)
         return record
 
-    records = [*r.definitions(), r.state_names(9, "gradient", kinds=(r.TRAINABLE, -1)), *changed(forget_bias)[12:]]
+    records: Records = [
+        *r.definitions(),
+        r.state_names(9, "gradient", kinds=(r.TRAINABLE, -1)),
+        *changed(forget_bias)[12:],
+    ]
     found = invariants(records)["parameters.have_gradient"]
     assert found.status is Outcome.FAIL
     assert found.evidence.names == ("layer.bias",)
@@ -74,7 +78,7 @@ def test_cp25_a_parameter_without_gradient_is_named() -> None:
 
 
 def test_cp25_a_frozen_parameter_without_gradient_is_no_failure() -> None:
-    frozen = [
+    frozen: Records = [
         *r.definitions()[:9],
         r.state_names(r.PARAMETERS, "parameter", kinds=(r.TRAINABLE, r.FLOAT32)),
         r.state_names(r.GRADIENTS, "gradient", names=("layer.weight",)),
@@ -89,7 +93,7 @@ def test_cp25_a_frozen_parameter_without_gradient_is_no_failure() -> None:
 
 
 def test_cp25_a_trainable_parameter_that_no_optimizer_holds_is_named() -> None:
-    records = [
+    records: Records = [
         *r.definitions()[:10],
         r.state_names(r.GRADIENTS, "gradient", names=("layer.weight",)),
         r.begin(0, "a0", "b0"),
@@ -168,7 +172,7 @@ def test_cp25_two_models_fed_in_one_micro_batch_are_no_repeat() -> None:
 
 
 def test_cp25_micro_batches_that_repeat_within_a_step_are_named() -> None:
-    records = [*r.definitions(), r.batch(0, "c" * 16), r.batch(0, "c" * 16, microbatch=1)]
+    records: Records = [*r.definitions(), r.batch(0, "c" * 16), r.batch(0, "c" * 16, microbatch=1)]
     assert invariants(records)["batches.not_repeated"].status is Outcome.FAIL
 
 
@@ -184,7 +188,7 @@ def test_cp25_micro_batches_that_repeat_within_a_step_are_named() -> None:
     ],
 )
 def test_cp25_a_learning_rate_of_zero_fails_unless_it_rises(rates: list[str], status: Outcome) -> None:
-    records = [*r.definitions(), *(r.optimizer(group0=rate) for rate in rates)]
+    records: Records = [*r.definitions(), *(r.optimizer(group0=rate) for rate in rates)]
     assert invariants(records)["optimizer.learning_rate"].status is status
 
 
@@ -215,13 +219,13 @@ def test_cp25_tied_parameters_are_a_fact() -> None:
 
 
 def test_cp25_parameters_that_start_alike_and_never_change_are_not_called_tied() -> None:
-    records = [*r.definitions(), r.begin(0, "a", "a"), r.begin(1, "a", "a")]
+    records: Records = [*r.definitions(), r.begin(0, "a", "a"), r.begin(1, "a", "a")]
     assert invariants(records)["parameters.tied"].evidence.facts == ()
 
 
 def test_a06_the_first_non_finite_value_is_that_of_the_innermost_call() -> None:
     """An enclosing call leaves later; a NaN in its input was there when it was entered."""
-    records = [
+    records: Records = [
         *r.definitions(),
         r.call(5, left=6),
         r.detail(5, "o", nan=3),
@@ -234,16 +238,22 @@ def test_a06_the_first_non_finite_value_is_that_of_the_innermost_call() -> None:
     assert (found.evidence.record_ids, found.evidence.total) == ((5,), 2)
     assert (found.evidence.file, found.evidence.line, found.evidence.module) == ("train.py", 12, "model.layer")
     assert "3 NaN, 0 +infinity, 0 -infinity" in found.evidence.facts[0]
-    fed = [*r.definitions(), r.call(5, left=6), r.detail(5, "o", nan=3), r.call(2, left=9), r.detail(2, "i", nan=1)]
+    fed: Records = [
+        *r.definitions(),
+        r.call(5, left=6),
+        r.detail(5, "o", nan=3),
+        r.call(2, left=9),
+        r.detail(2, "i", nan=1),
+    ]
     assert invariants(fed)["values.finite"].evidence.record_ids == (2,)
 
 
 def test_cp25_positive_infinity_fails_and_a_mask_of_negative_infinity_does_not() -> None:
-    masked = [*r.definitions(), r.call(5), r.detail(5, "i", negative=4)]
+    masked: Records = [*r.definitions(), r.call(5), r.detail(5, "i", negative=4)]
     found = invariants(masked)["values.finite"]
     assert found.status is Outcome.PASS
     assert "-infinity alone, as masks do" in found.evidence.facts[1]
-    infinite = [*r.definitions(), r.call(5), r.detail(5, "i", positive=1)]
+    infinite: Records = [*r.definitions(), r.call(5), r.detail(5, "i", positive=1)]
     assert invariants(infinite)["values.finite"].status is Outcome.FAIL
 
 
@@ -253,13 +263,13 @@ def test_a05_without_summaries_finiteness_is_not_checkable() -> None:
 
 @pytest.mark.parametrize("value", ["nan", "inf", "-inf"])
 def test_cp25_a_loss_that_is_not_finite_fails_at_its_step(value: str) -> None:
-    records = [*r.definitions(), r.loss(0), r.loss(1, value), r.loss(2, value)]
+    records: Records = [*r.definitions(), r.loss(0), r.loss(1, value), r.loss(2, value)]
     found = invariants(records)["loss.finite"]
     assert (found.status, found.step, found.evidence.steps) == (Outcome.FAIL, 1, (1, 2))
 
 
 def test_cp25_a_gradient_norm_that_is_not_finite_fails_and_a_gap_is_no_number() -> None:
-    records = [*r.definitions(), r.step_mark(0, norm=r.NO_GRADIENT), r.step_mark(1, norm="inf")]
+    records: Records = [*r.definitions(), r.step_mark(0, norm=r.NO_GRADIENT), r.step_mark(1, norm="inf")]
     found = invariants(records)["gradients.norm_finite"]
     assert (found.status, found.step) == (Outcome.FAIL, 1)
     assert found.evidence.facts[0] == "1 of 2 recorded"
@@ -316,8 +326,8 @@ def test_cp25_declared_narrowing_is_a_fact_with_its_place_and_count() -> None:
 
 
 def test_cp25_recomputation_is_compared_with_its_original() -> None:
-    same = [*r.definitions(), r.call(5, bits="1" * 16), r.recompute(9, link=5, bits="1" * 16)]
-    other = [*r.definitions(), r.call(5, bits="1" * 16), r.recompute(9, link=5, bits="2" * 16)]
+    same: Records = [*r.definitions(), r.call(5, bits="1" * 16), r.recompute(9, link=5, bits="1" * 16)]
+    other: Records = [*r.definitions(), r.call(5, bits="1" * 16), r.recompute(9, link=5, bits="2" * 16)]
     assert invariants(same)["recomputation.equals_original"].status is Outcome.PASS
     found = invariants(other)["recomputation.equals_original"]
     assert (found.status, found.evidence.record_ids) == (Outcome.FAIL, (9,))
@@ -325,8 +335,8 @@ def test_cp25_recomputation_is_compared_with_its_original() -> None:
 
 
 def test_cp25_recomputation_without_its_original_or_without_bits_is_not_checkable() -> None:
-    orphan = [*r.definitions(), r.recompute(9, link=5, bits="1" * 16)]
-    unread = [*r.definitions(), r.call(5, bits=r.NO_GRADIENT), r.recompute(9, link=5, bits="1" * 16)]
+    orphan: Records = [*r.definitions(), r.recompute(9, link=5, bits="1" * 16)]
+    unread: Records = [*r.definitions(), r.call(5, bits=r.NO_GRADIENT), r.recompute(9, link=5, bits="1" * 16)]
     for records in (orphan, unread):
         assert invariants(records)["recomputation.equals_original"].status is Outcome.NOT_CHECKABLE
 

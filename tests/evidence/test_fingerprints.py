@@ -190,7 +190,7 @@ class OnlyDlpack:
         torch.nn.Parameter(torch.from_numpy(VALUES.copy())),
         np.asfortranarray(VALUES),
         VALUES.astype(">f4"),
-        memoryview(VALUES),
+        memoryview(VALUES),  # type: ignore[arg-type]  # arrays are buffers; their types say so from 3.12 on
         OnlyInterface(VALUES),
         OnlyDlpack(VALUES),
     ],

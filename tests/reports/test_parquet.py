@@ -1,23 +1,25 @@
 """calls.parquet: what goes in comes out, whatever the batch; fingerprints carry scheme, regions and ranges (CP-24)."""
 
 from io import BytesIO
+from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
 from msgspec.structs import replace
 
-from paritrace.compare.rows import Side
+from paritrace.compare.rows import CallRow, Side
 from paritrace.reports import parquet
 from tests.reports import call_rows
 
 SCHEMES = {"bits": "xxh3-64", "elements": "elements-u64"}
 
 
-def written(rows: list[call_rows.CallRow]) -> list[dict[str, object]]:
+def written(rows: list[CallRow]) -> list[dict[str, Any]]:
     sink = BytesIO()
     assert parquet.write_calls(rows, sink, schemes=SCHEMES) == len(rows)
     sink.seek(0)
-    return pq.read_table(sink).to_pylist()
+    table: list[dict[str, Any]] = pq.read_table(sink).to_pylist()
+    return table
 
 
 def test_cp16_every_call_of_both_sides_is_there_with_its_counterpart() -> None:

@@ -2,8 +2,9 @@
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import cast
 
-from paritrace.evidence.calls import Call, Definition, Detail, EndMark, Row, State
+from paritrace.evidence.calls import Call, Definition, Detail, EndMark, Mark, Row, State
 from paritrace.evidence.codec import encode_mark, encode_row
 from paritrace.process.identity import own_identity
 from paritrace.runs.envelope import Receipt, Role, SessionStatus
@@ -34,7 +35,9 @@ def write_run(
     calls, details, states = (sum(isinstance(row, kind) for row in rows) for kind in (Call, Detail, State))
     with session.open_journal() as journal:
         for record in records:
-            journal.write(encode_row(record) if isinstance(record, Call | Detail | State) else encode_mark(record))
+            journal.write(
+                encode_row(record) if isinstance(record, Call | Detail | State) else encode_mark(cast(Mark, record))
+            )
         if ended:
             journal.write(encode_mark(EndMark(len(records), calls, details, states, {})))
     if ended:

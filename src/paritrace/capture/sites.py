@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from enum import IntEnum
 from pathlib import Path
-from types import CodeType, FrameType
+from types import CodeType, FrameType, ModuleType
 
 from paritrace.evidence import calls
 from paritrace.evidence.gaps import CaptureGap, Gap
@@ -106,7 +106,8 @@ class Sites:
     def workload_files(self) -> dict[str, str]:
         """Every loaded module's file under the workload's root: name in evidence -> SHA-256 (CA-30)."""
         paths = {self._main} if self._main else set[str]()
-        for module in list(sys.modules.values()):
+        modules: list[ModuleType | None] = list(sys.modules.values())  # None stands for one that must not be imported
+        for module in modules:
             path = vars(module).get("__file__") if module is not None else None
             if isinstance(path, str) and self._region(path) is Region.WORKLOAD:
                 paths.add(path)
