@@ -48,15 +48,6 @@ class Definitions:
         self._emit(record)
         return made
 
-    def module_path(self, scope: int) -> tuple[str, ...]:
-        """Module names from the root to this scope, without the counts of calls."""
-        path: list[str] = []
-        while scope:
-            record = self._scopes[scope]
-            path.append(record.module)
-            scope = record.parent
-        return tuple(reversed(path))
-
     def module(self, scope: int) -> str:
         """The innermost module's qualified name; empty at the root."""
         return self._scopes[scope].module if scope else ""

@@ -96,7 +96,8 @@ class ModuleObserver:
         except Exception as error:
             self._recorder.count(CountedGap.CAPTURE_ERROR, f"{type(module).__name__}: {type(error).__name__}")
 
-    def _left(self, module: torch.nn.Module, args: Any, kwargs: Any, output: Any) -> None:
+    def _left(self, module: torch.nn.Module, args: Any, kwargs: Any, output: Any = None) -> None:
+        """A forward ended. When it raised, torch calls global hooks with (module, args, None), whatever they asked."""
         if _is_compiling() or not self.active or threading.get_ident() != self._thread:
             return
         entered = self._scopes.pop(id(module))

@@ -105,7 +105,6 @@ class OpObserver:
         self._nodes = ForwardNodes()
         self._originals = Originals()
         self._scope_of: dict[int, int] = {}
-        self._paths: dict[int, tuple[str, ...]] = {}
         self._everything = recorder.settings.selection.everything
         self.create_graph = False
         self.active = False
@@ -237,10 +236,8 @@ class OpObserver:
         return self._nodes.link(node, name), self._recorder.definitions.name(name)
 
     def _identity(self, operator: Operator, place: Place, scope: int) -> tuple[object, ...]:
-        path = self._paths.get(scope)
-        if path is None:
-            path = self._paths[scope] = self._recorder.definitions.module_path(scope)
-        return (path, operator.function_id, place.site)
+        """What a call and its recomputation share: a checkpointed block runs again without the modules around it."""
+        return (self._recorder.definitions.module(scope), operator.function_id, place.site)
 
     def _selected(self, operator: Operator, place: Place) -> bool:
         module = self._recorder.definitions.module(self._scopes.scope)
