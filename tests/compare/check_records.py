@@ -39,6 +39,7 @@ NO_GRADIENT: Gap[CaptureGap] = Gap(CaptureGap.NOT_OBSERVED)
 NUM_ELEMENTS = 128
 SPREAD = "".join(f"{number * 2654435761 & 0xFFFFFFFF:08x}" for number in range(64))
 NAMES = ("layer.weight", "layer.bias")
+ONES = format(elements(bytes.fromhex("0000803f"), 4) * NUM_ELEMENTS & (1 << 64) - 1, "016x")
 ZEROS = format(elements(bytes(4), 4) * NUM_ELEMENTS & (1 << 64) - 1, "016x")
 
 

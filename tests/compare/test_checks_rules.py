@@ -104,6 +104,47 @@ def test_cp25_a_trainable_parameter_that_no_optimizer_holds_is_named() -> None:
     assert (found.status, found.evidence.names) == (Outcome.FAIL, ("layer.bias",))
 
 
+@pytest.mark.parametrize(
+    ("values", "names"),
+    [
+        (("a0", "a0"), ()),  # two names of one parameter
+        (("a0", "b0"), ("layer.bias",)),
+        ((r.ONES, r.ONES), ("layer.bias",)),  # filled alike, no sign that they are one
+    ],
+)
+def test_cp25_a_tied_parameter_is_held_under_its_other_name(values: tuple[str, str], names: tuple[str, ...]) -> None:
+    records = [
+        *r.definitions()[:10],
+        r.state_names(r.GRADIENTS, "gradient", names=("layer.weight",)),
+        r.begin(0, *values),
+        r.gradients(0, "d0"),
+        r.step_mark(0),
+    ]
+    assert invariants(records)["parameters.in_optimizer"].evidence.names == names
+
+
+def test_cp25_filled_parameters_that_change_together_are_one() -> None:
+    records = [
+        *r.definitions()[:10],
+        r.state_names(r.GRADIENTS, "gradient", names=("layer.weight",)),
+        r.begin(0, r.ONES, r.ONES),
+        r.gradients(0, "d0"),
+        r.step_mark(0),
+        r.begin(1, "a1", "a1"),
+    ]
+    assert invariants(records)["parameters.in_optimizer"].status is Outcome.PASS
+
+
+def test_cp25_a_result_of_nothing_but_nan_is_not_called_narrowed() -> None:
+    everywhere = [
+        *r.definitions(),
+        r.call(5),
+        r.detail(5, "i", low_bits_zero=1),
+        r.detail(5, "o", nan=r.NUM_ELEMENTS, low_bits_zero=0),
+    ]
+    assert invariants(everywhere)["dtypes.no_hidden_narrowing"].status is Outcome.PASS
+
+
 def test_cp25_a_parameter_that_never_changes_is_named_with_the_learning_rate() -> None:
     def keep_weight(record: Row | Definition) -> Row | Definition:
         if isinstance(record, State) and record.moment == "begin":
@@ -295,7 +336,7 @@ def narrowed(
 def test_cp25_float32_that_went_through_bfloat16_unseen_fails_with_its_place() -> None:
     found = invariants(narrowed())["dtypes.no_hidden_narrowing"]
     assert (found.status, found.evidence.record_ids) == (Outcome.FAIL, (5,))
-    assert "all 128 float32 elements of output 0" in found.evidence.facts[0]
+    assert "output 0 of Linear: all 128 elements fit bfloat16" in found.evidence.facts[0]
 
 
 @pytest.mark.parametrize(
@@ -319,7 +360,7 @@ def test_cp25_declared_narrowing_is_a_fact_with_its_place_and_count() -> None:
     narrow = [r.call(number, inputs=(r.FLOAT32,), outputs=(r.BFLOAT16,)) for number in (5, 7, 9)]
     found = invariants([*r.definitions(), *narrow])["dtypes.no_hidden_narrowing"]
     assert found.status is Outcome.PASS
-    assert found.evidence.facts[0].startswith("float32 to bfloat16: torch.nn.modules.linear.Linear at train.py")
+    assert found.evidence.facts[0].startswith("float32 to bfloat16: Linear at train.py")
     assert found.evidence.facts[0].endswith("3 calls from step 0")
     widened = [r.call(5, inputs=(r.BFLOAT16,), outputs=(r.FLOAT32,))]
     assert invariants([*r.definitions(), *widened])["dtypes.no_hidden_narrowing"].evidence.facts == ()

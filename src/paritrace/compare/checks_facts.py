@@ -44,6 +44,12 @@ class Place(Struct, frozen=True):
     line: int
     module: str
 
+    @property
+    def called(self) -> str:
+        """The class of a module call (`Linear` of `torch.nn.modules.linear.Linear`); an operator as it is."""
+        last = self.function.rpartition(".")[2]
+        return last if last[:1].isupper() else self.function
+
 
 class Definitions:
     """The definitions seen so far: what ids of a journal stand for."""

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 
 from msgspec import Struct
 
-from paritrace.evidence.calls import Call, Detail, Kind
+from paritrace.evidence.calls import Call, Counts, Detail, Kind
 
 BITS = {"float64": 64, "float32": 32, "bfloat16": 16, "float16": 16} | dict.fromkeys(
     ("float8_e4m3fn", "float8_e5m2", "float8_e4m3fnuz", "float8_e5m2fnuz", "float8_e8m0fnu"), 8
@@ -107,14 +107,18 @@ def _kind(call: Call, detail: Detail, kinds: Mapping[int, Kind]) -> Kind | None:
 def _fits_bfloat16(detail: Detail, kind: Kind | None) -> bool:
     if kind is None or kind.dtype != "float32" or detail.counts is None:
         return True
-    counts = detail.counts
-    finite = kind.num_elements - counts.nan - counts.positive_infinity - counts.negative_infinity
-    return counts.low_bits_zero >= finite
+    return detail.counts.low_bits_zero >= kind.num_elements  # NaN and infinities are counted by their bits as well
+
+
+def _finite(counts: Counts, kind: Kind) -> int:
+    return kind.num_elements - counts.nan - counts.positive_infinity - counts.negative_infinity
 
 
 def _went_through(detail: Detail, kind: Kind | None) -> bool:
-    if kind is None or kind.num_elements < MIN_ELEMENTS or not _fits_bfloat16(detail, kind):
+    if kind is None or detail.counts is None or not _fits_bfloat16(detail, kind):
         return False
+    if _finite(detail.counts, kind) < max(MIN_ELEMENTS, kind.num_elements // 2):
+        return False  # mostly NaN: nothing is known of where its values went through
     samples = detail.samples
     distinct = {samples[start : start + SAMPLE_DIGITS] for start in range(0, len(samples), SAMPLE_DIGITS)}
     return len(distinct) >= MIN_DISTINCT

@@ -8,6 +8,12 @@ from paritrace.evidence.fingerprints import elements
 from paritrace.evidence.gaps import Gap
 
 MASK = 0xFFFF_FFFF_FFFF_FFFF
+ONES = {  # the bytes of 1.0, little endian
+    "float64": bytes.fromhex("000000000000f03f"),
+    "float32": bytes.fromhex("0000803f"),
+    "bfloat16": bytes.fromhex("803f"),
+    "float16": bytes.fromhex("003c"),
+}
 REPEATS_KEPT = 100  # enough to see the pattern; all are counted
 
 
@@ -27,6 +33,7 @@ class Parameters:
         self.changed: Counter[str] = Counter()
         self.unchanged: Counter[str] = Counter()
         self.alike: list[frozenset[str]] = []  # names whose elements were the same at every begin so far
+        self.filled: set[str] = set()  # zero or one throughout when first seen
         self.num_begins = 0
         self.num_gradient_states = 0
         self.batches: dict[int, tuple[int, int]] = {}  # digest of a batch -> (step, micro-batch) it was first seen
@@ -62,6 +69,8 @@ class Parameters:
             self.known[name] = None
             if kind in kinds and kinds[kind].requires_grad:
                 self.trainable.add(name)
+            if not self.num_begins and kind in kinds and values.get(name) in fingerprints_of_fills(kinds[kind]):
+                self.filled.add(name)
         if self._stepped:
             self._count_changes(values)
         self._split_alike(values, dict(zip(names.names, names.kinds, strict=True)), kinds)
@@ -110,11 +119,28 @@ class Parameters:
         if len(self.repeated) < REPEATS_KEPT:
             self.repeated.append((first, here))
 
+    def is_alias(self, name: str, held: set[str]) -> bool:
+        """Says whether a parameter is another name of a held one: alike at every recorded step, and not by filling.
+
+        Parameters filled with one value start alike without being one; once they change, they part.
+        """
+        group = next((group for group in self.alike if name in group), frozenset[str]())
+        return bool(group & held) and (any(self.changed[other] for other in group) or name not in self.filled)
+
     def tied(self) -> list[tuple[str, ...]]:
         """Returns groups of parameters whose elements were the same at every recorded step and changed in between."""
         if self.num_begins < 2:
             return []
         return sorted(tuple(sorted(group)) for group in self.alike if all(self.changed[name] for name in group))
+
+
+def fingerprints_of_fills(kind: Kind, /) -> set[str]:
+    """Returns `elements-u64` of a tensor of this kind that is zero or one throughout."""
+    one = ONES.get(kind.dtype)
+    if one is None or not kind.num_elements:
+        return {fingerprint_of_zeros(kind)}
+    ones = elements(one, len(one)) * kind.num_elements & MASK
+    return {fingerprint_of_zeros(kind), format(ones, "016x")}
 
 
 def fingerprint_of_zeros(kind: Kind, /) -> str:

@@ -69,8 +69,10 @@ def _in_optimizer(parameters: Parameters, *, rank: int) -> Invariant:
     if not parameters.num_gradient_states or not parameters.known:
         return not_checkable(identity, IN_OPTIMIZER, "no optimizer step was recorded", rank=rank)
     held = _keys(parameters.with_gradient) | _keys(parameters.without_gradient)
-    missing = [name for name in parameters.known if name in parameters.trainable - held]
-    facts = (f"{len(parameters.trainable):,} of {len(parameters.known):,} parameters are trainable",)
+    loose = [name for name in parameters.known if name in parameters.trainable - held]
+    missing = [name for name in loose if not parameters.is_alias(name, held)]
+    facts = [f"{len(parameters.trainable):,} of {len(parameters.known):,} parameters are trainable"]
+    facts += [f"{name} is alike one that is held: tied" for name in loose[:NAMES_KEPT] if name not in missing]
     return outcome(identity, IN_OPTIMIZER, named(missing, facts=facts), rank=rank, failed=bool(missing))
 
 

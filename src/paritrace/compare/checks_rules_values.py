@@ -51,7 +51,7 @@ def _finite(facts: SessionFacts, *, rank: int) -> Invariant:
         return outcome(identity, FINITE, Evidence(facts=(read, *masks)), rank=rank, failed=False)
     place = facts.definitions.place(found.first.call)
     said = (
-        f"first in {_slot(found.first)} of {place.function}: {_non_finite_counts(found.first)}",
+        f"first in {_slot(found.first)} of {place.called}: {_non_finite_counts(found.first)}",
         read,
         *masks,
     )
@@ -64,7 +64,7 @@ def _masks(facts: SessionFacts) -> tuple[str, ...]:
     if found.first_negative_infinity is None:
         return ()
     place = facts.definitions.place(found.first_negative_infinity.call)
-    where = f"{place.function} at {place.file}:{place.line}"
+    where = f"{place.called} at {place.file}:{place.line}"
     return (f"{found.slots_with_negative_infinity_only:,} slots hold -infinity alone, as masks do; first {where}",)
 
 
@@ -117,7 +117,7 @@ def _narrowing(facts: SessionFacts, *, rank: int) -> Invariant:
     for narrowing in declared[:NAMES_KEPT]:
         place = facts.definitions.place(narrowing.first)
         said.append(
-            f"{narrowing.wide} to {narrowing.narrow}: {place.function} at {place.file}:{place.line}, "
+            f"{narrowing.wide} to {narrowing.narrow}: {place.called} at {place.file}:{place.line}, "
             f"{narrowing.count:,} calls from step {place.step}"
         )
     total = len(declared) + found.places_left_out
@@ -127,8 +127,8 @@ def _narrowing(facts: SessionFacts, *, rank: int) -> Invariant:
         return outcome(identity, NARROWING, Evidence(facts=tuple(said), total=total), rank=rank, failed=False)
     place = facts.definitions.place(found.hidden.call)
     hidden = (
-        f"all {found.hidden.num_elements:,} float32 elements of output {found.hidden.slot} of {place.function} fit "
-        f"bfloat16, those of its inputs do not, and no narrower dtype was recorded inside it"
+        f"output {found.hidden.slot} of {place.called}: all {found.hidden.num_elements:,} elements fit bfloat16, "
+        "those of its input do not"
     )
     evidence = at(place, facts=(hidden, *said), total=found.num_hidden)
     return outcome(identity, NARROWING, evidence, rank=rank, failed=True, step=place.step)
@@ -151,6 +151,6 @@ def _recomputed(facts: SessionFacts, *, rank: int) -> Invariant:
         return outcome(identity, RECOMPUTED, Evidence(facts=(said,), total=total), rank=rank, failed=False)
     place = facts.definitions.place(found.first_different.call)
     one = found.first_different
-    first = f"first: output {one.slot} of {place.function}, original call {one.original}"
+    first = f"first: output {one.slot} of {place.called}, original call {one.original}"
     evidence = at(place, facts=(first, counts), total=found.different)
     return outcome(identity, RECOMPUTED, evidence, rank=rank, failed=True, step=place.step)

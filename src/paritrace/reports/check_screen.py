@@ -19,7 +19,7 @@ FAILS = {  # what a failure is, in words; the names of invariants say what holds
     "batches.not_repeated": "a batch comes again",
     "values.finite": "NaN or infinity appears",
     "loss.finite": "the loss is not finite",
-    "dtypes.no_hidden_narrowing": "float32 values went through a narrower dtype",
+    "dtypes.no_hidden_narrowing": "float32 narrowed unseen",
     "recomputation.equals_original": "a recomputation gives other bits",
     "evidence.journal_whole": "the journal is not whole",
     "evidence.steps_complete": "declared steps are missing",
