@@ -3,7 +3,7 @@
 import re
 from enum import StrEnum
 from math import isfinite
-from typing import TypeVar
+from typing import TypeVar, cast
 
 import msgspec
 from msgspec import Struct
@@ -119,14 +119,25 @@ def decode_lenient(line: bytes) -> Lenient | Fault:
         return strict
     plain = _plain.decode(line)
     is_row = isinstance(plain, list)
-    tag = (plain[0] if plain else None) if is_row else plain.get("type") if isinstance(plain, dict) else None
-    if isinstance(tag, str) and tag not in (_ROW_TAGS if is_row else _MARK_TAGS):
+    tag = _tag(plain)
+    if tag is not None and tag not in (_ROW_TAGS if is_row else _MARK_TAGS):
         return Lenient(Unknown(tag), 0)
-    pruned = prune(plain, Row if is_row else Mark)  # type: ignore[arg-type]  # a union is a type form, not a type
+    pruned = prune(plain, Row if is_row else Mark)
     try:
         return Lenient(msgspec.convert(pruned.value, Row if is_row else Mark), pruned.unknown_fields)
     except msgspec.ValidationError as error:
         return Fault(FaultKind.INVALID, 0, str(error))
+
+
+def _tag(plain: object) -> str | None:
+    """Return what a parsed line says it is: the first element of a row, the `type` of an object."""
+    if isinstance(plain, dict):
+        tag = cast("dict[str, object]", plain).get("type")
+    elif isinstance(plain, list) and plain:
+        tag = cast("list[object]", plain)[0]
+    else:
+        tag = None
+    return tag if isinstance(tag, str) else None
 
 
 def decode_document(data: bytes, kind: type[Document], *, name: str) -> Document:
@@ -227,15 +238,14 @@ def _speakable(record: Struct) -> object:
 
 
 def _without_halves(value: object) -> object:
-    match value:
-        case str():
-            return value.encode("utf-8", "backslashreplace").decode("utf-8")
-        case dict():
-            return {_without_halves(key): _without_halves(item) for key, item in value.items()}
-        case list() | tuple():
-            return [_without_halves(item) for item in value]
-        case _:
-            return value
+    if isinstance(value, str):
+        return value.encode("utf-8", "backslashreplace").decode("utf-8")
+    if isinstance(value, dict):
+        items = cast("dict[object, object]", value).items()
+        return {_without_halves(key): _without_halves(item) for key, item in items}
+    if isinstance(value, list | tuple):
+        return [_without_halves(item) for item in cast("list[object]", value)]
+    return value
 
 
 def _require_finite(moments: Moments) -> None:

@@ -1,6 +1,7 @@
 """JSON Schemas of stored formats, generated from the record types (EV-1)."""
 
 from collections.abc import Sequence
+from typing import cast
 
 import msgspec
 
@@ -25,6 +26,4 @@ def schema_of(name: str, kinds: Sequence[object], *, summary: str) -> dict[str, 
 def _choices(member: dict[str, object]) -> list[dict[str, object]]:
     """Return the alternatives of a schema, so that a union of unions reads as one list."""
     alternatives = member.get("anyOf")
-    if isinstance(alternatives, list):
-        return [choice for choice in alternatives if isinstance(choice, dict)]
-    return [member]
+    return cast("list[dict[str, object]]", alternatives) if isinstance(alternatives, list) else [member]

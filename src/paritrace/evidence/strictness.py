@@ -16,6 +16,7 @@ _TOKEN = re.compile(rb'"(?:[^"\\]|\\.)*"|[-+0-9A-Za-z_.]+|[{}\[\],:]|[ \t\r\n]+'
 _INTEGER = re.compile(rb"-?(?:0|[1-9][0-9]*)\Z")
 _NUMBER = re.compile(rb"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][-+]?[0-9]+)?\Z")
 _ESCAPE = re.compile(rb"\\(?:u([0-9a-fA-F]{4})|.)", re.DOTALL)
+_ESCAPE_LENGTH = 6
 _CONTROL = re.compile(rb"[\x00-\x1f]")
 _NOT_FINITE = frozenset({b"nan", b"infinity", b"inf"})
 _OPEN, _CLOSE = frozenset(b"{["), frozenset(b"}]")
@@ -131,22 +132,12 @@ class _Walker:
         return self._unescaped(token, offset)
 
     def _unescaped(self, token: bytes, offset: int) -> bytes:
-        units = [(found.start(), int(found.group(1), 16)) for found in _ESCAPE.finditer(token) if found.group(1)]
-        high: tuple[int, int] | None = None
-        for start, unit in units:
-            if 0xDC00 <= unit <= 0xDFFF and high is not None and start == high[0] + 6:
-                high = None
-                continue
-            if high is not None or 0xDC00 <= unit <= 0xDFFF:
-                break
-            high = (start, unit) if 0xD800 <= unit <= 0xDBFF else None
-        else:
-            if high is None:
-                halves = _ESCAPE.sub(_plain, token[1:-1]).decode("utf-8", "surrogatepass")
-                return halves.encode("utf-16-le", "surrogatepass").decode("utf-16-le").encode("utf-8")
-        where = high[0] if high is not None else start
-        self._report(Breach.LONE_SURROGATE, offset + where, "half of a surrogate pair")
-        return token
+        lone = _lone_half(token)
+        if lone is not None:
+            self._report(Breach.LONE_SURROGATE, offset + lone, "half of a surrogate pair")
+            return token
+        halves = _ESCAPE.sub(_plain, token[1:-1]).decode("utf-8", "surrogatepass")
+        return halves.encode("utf-16-le", "surrogatepass").decode("utf-16-le").encode("utf-8")
 
     def _word(self, token: bytes, offset: int) -> None:
         if token.lower().lstrip(b"+-") in _NOT_FINITE:
@@ -163,6 +154,22 @@ class _Walker:
 
 
 _SHORT = {b'"': b'"', b"\\": b"\\", b"/": b"/", b"b": b"\b", b"f": b"\f", b"n": b"\n", b"r": b"\r", b"t": b"\t"}
+
+
+def _lone_half(token: bytes) -> int | None:
+    """Return where an escaped half of a surrogate pair stands without its other half."""
+    high: int | None = None
+    for escape in _ESCAPE.finditer(token):
+        unit = 0 if escape.group(1) is None else int(escape.group(1), 16)
+        if 0xDC00 <= unit <= 0xDFFF:
+            if high is None or escape.start() != high + _ESCAPE_LENGTH:
+                return escape.start() if high is None else high
+            high = None
+        elif high is not None:
+            return high
+        elif 0xD800 <= unit <= 0xDBFF:
+            high = escape.start()
+    return high
 
 
 def _plain(escape: "re.Match[bytes]") -> bytes:

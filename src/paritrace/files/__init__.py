@@ -1,7 +1,8 @@
 """Every write there is, and the reads that go with them (EV-7, EV-10)."""
 
 from paritrace.files.appender import Appender
-from paritrace.files.local import CHUNK_BYTES, LOCAL, TEMPORARY_PREFIX, Files
+from paritrace.files.local import LOCAL, TEMPORARY_PREFIX, Files
 from paritrace.files.primitives import Primitives
+from paritrace.files.reads import CHUNK_BYTES
 
 __all__ = ["CHUNK_BYTES", "LOCAL", "TEMPORARY_PREFIX", "Appender", "Files", "Primitives"]

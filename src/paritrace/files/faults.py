@@ -2,7 +2,7 @@
 
 import errno
 import os
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -44,7 +44,7 @@ def host_error(cause: OSError, path: Path | str, doing: str, *, outcome: Outcome
 
 
 @contextmanager
-def translated(path: Path | str, doing: str, *, outcome: Outcome = Outcome.REFUSED) -> Iterator[None]:
+def translated(path: Path | str, doing: str, *, outcome: Outcome = Outcome.REFUSED) -> Generator[None, None, None]:
     """Turn an `OSError` of the block into a `HostError`."""
     try:
         yield

@@ -3,33 +3,27 @@
 import os
 import secrets
 import stat
-from collections.abc import Iterable, Iterator
+from collections.abc import Generator, Iterable
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from paritrace.clock import SYSTEM, Clock
 from paritrace.errors import HostError, Outcome
 from paritrace.files.appender import NEWLINE, Appender
 from paritrace.files.faults import host_error, translated
+from paritrace.files.locks import Locks
 from paritrace.files.primitives import Primitives
+from paritrace.files.reads import Reads, require_regular
 from paritrace.files.replacement import Replacement
 
-CHUNK_BYTES = 1 << 20  # reads are streamed in pieces of this size: memory stays bounded whatever the file
-LOCK_WAIT_SECONDS = (
-    30.0  # holders keep a lock for a few milliseconds; a thousand ranks starting at once stay below this
-)
-LOCK_POLL_SECONDS = 0.01  # short beside the holding time of a replace with two fsyncs
 TEMPORARY_PREFIX = ".paritrace-"  # hidden: every reader ignores it
 _TAIL_BYTES = 1 << 16
 
 
-class Files:
+class Files(Reads, Locks):
     """File operations for one machine. Every method raises `HostError` with code and mend, never `OSError`."""
 
     def __init__(self, primitives: Primitives | None = None) -> None:
-        self._primitives = primitives if primitives is not None else Primitives()
-
-    # --- write -------------------------------------------------------------------------------------------------
+        super().__init__(primitives if primitives is not None else Primitives())
 
     def replace(self, path: Path, data: bytes) -> None:
         """Put `data` under the name `path`: readers see the old bytes or the new ones, never a mixture (EV-10).
@@ -45,7 +39,7 @@ class Files:
             replacement.write(data)
 
     @contextmanager
-    def replacing(self, path: Path) -> Iterator[Replacement]:
+    def replacing(self, path: Path) -> Generator[Replacement, None, None]:
         """Put what is written inside the block under the name `path`, as `replace` does, in bounded memory.
 
         Nothing is put there when the block raises; the old file is untouched then.
@@ -155,120 +149,6 @@ class Files:
         with translated(path, "rename"):
             self._primitives.rename(path, new_path)
 
-    # --- read --------------------------------------------------------------------------------------------------
-
-    def read(self, path: Path) -> bytes:
-        """Return the whole content of a small file."""
-        return b"".join(self.iter_chunks(path))
-
-    def read_if_present(self, path: Path) -> bytes | None:
-        """Return the whole content, or None when there is no file of that name."""
-        try:
-            return self.read(path)
-        except HostError as error:
-            if error.code == "not_found":
-                return None
-            raise
-
-    def iter_chunks(self, path: Path, *, length: int | None = None, chunk_bytes: int = CHUNK_BYTES) -> Iterator[bytes]:
-        """Yield the bytes of a regular file in order, at most `length` of them; memory is one chunk."""
-        with translated(path, "read"):
-            fd = self._primitives.open(path, os.O_RDONLY | os.O_NONBLOCK)
-        try:
-            with translated(path, "read"):
-                self._require_regular(self._primitives.fstat(fd), path)
-            left = length
-            while left is None or left > 0:
-                with translated(path, "read"):
-                    chunk = self._primitives.read(fd, chunk_bytes if left is None else min(chunk_bytes, left))
-                if not chunk:
-                    return
-                left = None if left is None else left - len(chunk)
-                yield chunk
-        finally:
-            self._primitives.drop(fd)
-
-    def list(self, path: Path) -> tuple[Path, ...]:
-        """Return the entries of a folder by name; hidden ones are left out (EV-23)."""
-        with translated(path, "list"):
-            names = self._primitives.names(path)
-        return tuple(path / name for name in sorted(names) if not name.startswith("."))
-
-    def list_all(self, path: Path) -> tuple[Path, ...]:
-        """Return the entries of a folder by name, hidden ones too."""
-        with translated(path, "list"):
-            names = self._primitives.names(path)
-        return tuple(path / name for name in sorted(names))
-
-    def size(self, path: Path) -> int:
-        """Return the size of a file in bytes."""
-        with translated(path, "look at"):
-            return self._primitives.stat(path).st_size
-
-    def exists(self, path: Path) -> bool:
-        """Say whether the name exists (a dangling symbolic link does)."""
-        try:
-            with translated(path, "look at"):
-                self._primitives.lstat(path)
-        except HostError as error:
-            if error.code in ("not_found", "not_a_folder"):
-                return False
-            raise
-        return True
-
-    def is_folder(self, path: Path) -> bool:
-        """Say whether `path` is a folder itself, not a symbolic link to one."""
-        with translated(path, "look at"):
-            return stat.S_ISDIR(self._primitives.lstat(path).st_mode)
-
-    def is_regular(self, path: Path) -> bool:
-        """Say whether `path` is a regular file itself, not a symbolic link to one."""
-        with translated(path, "look at"):
-            return stat.S_ISREG(self._primitives.lstat(path).st_mode)
-
-    def free_bytes(self, path: Path) -> int:
-        """Return the free space of the file system that holds `path`."""
-        with translated(path, "look at"):
-            return self._primitives.free_bytes(path)
-
-    # --- locks -------------------------------------------------------------------------------------------------
-
-    @contextmanager
-    def locked(self, path: Path, *, clock: Clock = SYSTEM, wait_seconds: float = LOCK_WAIT_SECONDS) -> Iterator[None]:
-        """Hold the kernel lock of the file `path`; the kernel lets go when its holder dies, so none is ever stale.
-
-        Raises:
-            HostError: Refused, code `lock_timeout` after `wait_seconds`, `no_locks` where there are none.
-        """
-        deadline = clock.monotonic_ns() + int(wait_seconds * 1e9)
-        fd = self._lock_file(path)
-        try:
-            while not self._try_lock(fd, path):
-                if clock.monotonic_ns() >= deadline:
-                    raise HostError(
-                        f"{path} stayed locked for {wait_seconds:g} s",
-                        code="lock_timeout",
-                        fix="another process holds it: see which (fuser, lsof), then try again",
-                    )
-                clock.sleep(LOCK_POLL_SECONDS)
-            yield
-        finally:
-            self._primitives.drop(fd)
-
-    def _lock_file(self, path: Path) -> int:
-        with translated(path, "open the lock"):
-            return self._primitives.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW)
-
-    def _try_lock(self, fd: int, path: Path) -> bool:
-        with translated(path, "lock"):
-            try:
-                self._primitives.lock(fd)
-            except BlockingIOError:
-                return False
-        return True
-
-    # --- parts of the above ------------------------------------------------------------------------------------
-
     def _resolved(self, path: Path) -> Path:
         with translated(path, "resolve"):
             try:
@@ -282,17 +162,11 @@ class Files:
                 found = self._primitives.stat(target)
             except FileNotFoundError:
                 return None
-            self._require_regular(found, target)
+            require_regular(found, target)
         return stat.S_IMODE(found.st_mode)
 
-    def _require_regular(self, found: os.stat_result, path: Path) -> None:
-        if not stat.S_ISREG(found.st_mode):
-            raise HostError(
-                f"{path} is not a regular file", code="not_a_file", fix="name a regular file, not a folder or device"
-            )
-
     @contextmanager
-    def _staged(self, path: Path, folder: Path) -> Iterator[Replacement]:
+    def _staged(self, path: Path, folder: Path) -> Generator[Replacement, None, None]:
         """Open a hidden temporary file that the block fills and publishes; it is gone in every path."""
         temporary = folder / f"{TEMPORARY_PREFIX}{secrets.token_hex(8)}.tmp"
         with translated(path, "write"):
