@@ -103,8 +103,12 @@ def test_no_bytes_crash_and_the_summary_is_written_as_a_detail(name: str, size: 
     total, squares = elements_and_squares(data, name)
     assert total == int(summary.elements, 16)
     assert summary.moments is not None
-    if summary.moments.sum_squares is not None:
+    assert summary.counts is not None
+    finite = not summary.counts.nan + summary.counts.positive_infinity + summary.counts.negative_infinity
+    if finite and summary.moments.sum_squares is not None:
         assert summary.moments.sum_squares == squares
+    if summary.counts.nan:
+        assert math.isnan(squares)
     detail = Detail(call=0, side="o", slot=0, **msgspec.structs.asdict(summary))
     assert msgspec.json.decode(msgspec.json.encode(detail), type=Detail) == detail
 
@@ -184,6 +188,18 @@ def test_without_a_finite_value_there_are_no_moments() -> None:
         assert summary_of(tensor).moments == Moments(None, None, None, None, None)
     nothing = summarise(bytes([0x7F, 0xFF]), dtype="float8_e4m3fn", num_elements=2, regions=1)
     assert nothing.moments == Moments(None, None, None, None, None)
+
+
+@pytest.mark.parametrize("name", ["float64", "float32", "float16", "bfloat16", "float8_e5m2"])
+def test_a06_the_squares_of_the_state_inventory_show_what_is_not_finite(name: str) -> None:
+    """A gradient norm over finite values alone was 0.0 while every gradient was NaN."""
+    for value in (math.nan, math.inf, -math.inf):
+        tensor = torch.tensor([1.0, value, 2.0] * 50).to(getattr(torch, name))
+        data = np.array(tensor.view(torch.uint8).tolist(), dtype=np.uint8)
+        squares = elements_and_squares(data, name)[1]
+        assert math.isnan(squares) if math.isnan(value) else squares == math.inf
+    finite = torch.tensor([1.0, 2.0] * 50).to(getattr(torch, name))
+    assert elements_and_squares(np.array(finite.view(torch.uint8).tolist(), dtype=np.uint8), name)[1] == 250.0
 
 
 def test_a_sum_beyond_float64_is_absent_and_never_a_wrong_number() -> None:

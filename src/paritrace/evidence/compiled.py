@@ -198,7 +198,7 @@ def moments(numbers: Any, sums: Any, squares: Any) -> None:
 
 @_cached
 def only_squares(numbers: Any, squares: Any) -> None:
-    """Adds the squares of finite numbers to the lanes, in the same order."""
+    """Adds the squares to the lanes, in the same order; NaN and infinity show in the lanes."""
     fours = numbers.size - numbers.size % (4 * LANES)
     for start in range(0, fours, 4 * LANES):
         for lane in range(LANES):
@@ -209,22 +209,6 @@ def only_squares(numbers: Any, squares: Any) -> None:
         for lane in range(min(LANES, numbers.size - start)):
             value = F64(numbers[start + lane])
             squares[lane] += value * value
-
-
-@_cached
-def finite_squares(numbers: Any, squares: Any) -> None:
-    """Adds the squares of the finite numbers; a second look only where a lane shows that something is not finite."""
-    before = np.empty(LANES, F64)
-    for lane in range(LANES):
-        before[lane] = squares[lane]
-    only_squares(numbers, squares)
-    finite = True
-    for lane in range(LANES):
-        finite = finite and squares[lane] < np.inf
-    if not finite:
-        for lane in range(LANES):
-            squares[lane] = before[lane]
-        only_squares(finite_only(numbers), squares)
 
 
 @_cached
@@ -289,7 +273,7 @@ def state_float32(bits: Any, squares: Any) -> Any:
     for start in range(0, bits.size, BLOCK):
         block = bits[start : start + BLOCK]
         total += mixes(block)
-        finite_squares(block.view(F32), squares)
+        only_squares(block.view(F32), squares)
     return total
 
 
@@ -302,7 +286,7 @@ def state_bfloat16(bits: Any, squares: Any) -> Any:
         wide = scratch[: block.size]
         wide_bfloat16(block, wide)
         total += mixes(block)
-        finite_squares(wide.view(F32), squares)
+        only_squares(wide.view(F32), squares)
     return total
 
 
@@ -315,7 +299,7 @@ def state_float16(bits: Any, squares: Any) -> Any:
         wide = scratch[: block.size]
         wide_float16(block, wide)
         total += mixes(block)
-        finite_squares(wide.view(F32), squares)
+        only_squares(wide.view(F32), squares)
     return total
 
 
@@ -325,7 +309,7 @@ def state_float64(bits: Any, squares: Any) -> Any:
     for start in range(0, bits.size, BLOCK):
         block = bits[start : start + BLOCK]
         total += mixes(block)
-        finite_squares(block.view(F64), squares)
+        only_squares(block.view(F64), squares)
     return total
 
 

@@ -101,15 +101,15 @@ def statistics(data: Bytes, *, dtype: str, component: Component) -> tuple[Moment
 
 
 def sum_of_squares(data: Bytes, *, dtype: str, component: Component) -> float:
-    """The sum of squares over finite values; infinite where it is beyond float64."""
+    """The sum of squares; NaN where a value is NaN, infinite where one is or where the sum is beyond float64."""
     with np.errstate(all="ignore"):
         if component is Component.BYTE:
-            table = _byte_table(dtype)
-            return exact_sum(table.finite_values**2 * byte_counts(data))
+            table, counts = _byte_table(dtype), byte_counts(data)
+            return exact_sum(np.where(counts > 0, table.values**2 * counts, 0.0))
         lanes = np.zeros(LANES)
         scratch = np.empty((_num_rows(data, component), LANES))
         for values in _blocks(data, component):
-            rows = _rows(scratch, values if component not in FLOATS else _finite_or_zero(values))
+            rows = _rows(scratch, values)
             np.multiply(rows[1:], rows[1:], out=rows[1:])
             rows[0] = lanes
             lanes = np.add.reduce(rows, axis=0)
@@ -195,13 +195,6 @@ def _count_integers(totals: Totals, values: Numbers) -> None:
     totals.zero += values.size - int(np.count_nonzero(values))
     totals.min = min(totals.min, float(np.minimum.reduce(values)))
     totals.max = max(totals.max, float(np.maximum.reduce(values)))
-
-
-def _finite_or_zero(values: Numbers) -> Numbers:
-    low, high = np.minimum.reduce(values), np.maximum.reduce(values)
-    if math.isfinite(low) and math.isfinite(high):
-        return values
-    return np.where(np.isfinite(values), values, values.dtype.type(0))
 
 
 def _blocks(data: Bytes, component: Component) -> Iterator[Numbers]:

@@ -67,9 +67,10 @@ def summarise(buffer: ReadBuffer, *, dtype: str, num_elements: int, regions: int
 
 
 def elements_and_squares(buffer: ReadBuffer, dtype: str) -> tuple[int, float]:
-    """`elements-u64` and the sum of squares over finite values, for the state inventory (CA-29).
+    """`elements-u64` and the sum of squares, for the state inventory and the gradient norm (CA-29).
 
-    The sum is infinite where it is beyond float64, and NaN for a dtype that has no statistics.
+    The sum is NaN where a value is NaN and for a dtype that has no statistics; it is infinite where a value is, or
+    where it is beyond float64. So a gradient norm never hides what is not finite.
     """
     data = as_bytes(buffer)
     known = dtype_of(dtype)
