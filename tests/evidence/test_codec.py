@@ -5,6 +5,7 @@ import math
 import msgspec
 import pytest
 from hypothesis import given
+from hypothesis import strategies as st
 
 from paritrace.errors import EvidenceError, InternalError
 from paritrace.evidence import codec
@@ -93,6 +94,20 @@ def test_a_writer_never_emits_a_number_that_is_not_finite(value: float, field: i
     with pytest.raises(InternalError) as caught:
         codec.encode_row(detail)
     assert caught.value.code == "not_finite"
+
+
+@given(st.lists(records, max_size=8))
+def test_a_batch_is_its_lines(batch: list[Record]) -> None:
+    assert codec.encode_lines(batch) == b"".join(map(line_of, batch))
+
+
+def test_a_batch_is_checked_as_its_records_are() -> None:
+    bad = Detail(1, "o", 0, "", "", "", "", Moments(math.nan, None, None, None, None), None, "", degenerate=False)
+    with pytest.raises(InternalError):
+        codec.encode_lines([Name(1, "x"), bad])
+    assert codec.encode_lines([Name(1, "caf\udce9"), Name(2, "x")]) == (
+        b'{"type":"name","id":1,"text":"caf\\\\udce9"}\n{"type":"name","id":2,"text":"x"}\n'
+    )
 
 
 def test_an_undecodable_path_is_spelled_out() -> None:

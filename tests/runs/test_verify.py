@@ -130,6 +130,14 @@ def test_counts_that_do_not_agree_are_a_change(
     assert (counted.status, counted.detail) == (Finding.CHANGED, says)
 
 
+def test_a_capture_that_ended_for_lack_of_space_may_hold_more_than_it_acknowledged(tmp_path: Path) -> None:
+    session = begin_session(tmp_path / "run", request())
+    with session.open_journal() as journal:
+        write_records(session, journal)
+    session.end(SessionStatus.INCOMPLETE, Receipt(lines=2, calls=2, details=0, states=0))
+    assert item(found(tmp_path / "run"), "calls.jsonl:rank-0").status is Finding.NOT_CHECKED
+
+
 def test_a_journal_of_another_rank_is_seen(tmp_path: Path) -> None:
     session = begin_session(tmp_path / "run", request())
     with session.open_journal() as journal:

@@ -1,6 +1,7 @@
 """The one place where bytes become records and records become bytes (EV-1, EV-2)."""
 
 import re
+from collections.abc import Iterable
 from enum import StrEnum
 from math import isfinite
 from typing import TypeVar, cast
@@ -79,6 +80,22 @@ def encode_row(row: Row) -> bytes:
 def encode_mark(mark: Mark) -> bytes:
     """Return a definition or mark as one line; half surrogates (of undecodable paths) are spelled `\\udcXX`."""
     return _line(mark)
+
+
+def encode_lines(records: Iterable[Record]) -> bytes:
+    """Return records as lines, as `encode_row` and `encode_mark` do, at the speed of one call.
+
+    Raises:
+        InternalError: as `encode_row` says.
+    """
+    batch = list(records)
+    for record in batch:
+        if type(record) is Detail and record.moments is not None:
+            _require_finite(record.moments)
+    try:
+        return _encoder.encode_lines(batch)
+    except UnicodeEncodeError:
+        return b"".join(map(_line, batch))
 
 
 def encode_document(document: Struct) -> bytes:
