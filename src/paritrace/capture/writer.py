@@ -6,13 +6,11 @@ import queue
 import threading
 from collections import Counter
 from collections.abc import Callable
-from typing import Protocol
-
-import msgspec
+from typing import Protocol, cast
 
 from paritrace.capture.settings import QueueFull
 from paritrace.errors import HostError
-from paritrace.evidence import calls
+from paritrace.evidence import calls, codec
 from paritrace.evidence.gaps import CountedGap
 
 BATCH_RECORDS = 512  # one hand-over per half thousand records keeps the queue's cost per record far below the encode's
@@ -143,8 +141,5 @@ class JournalWriter:
         return keep
 
 
-_ENCODER = msgspec.json.Encoder()
-
-
 def _encode_lines(batch: list[object]) -> bytes:
-    return _ENCODER.encode_lines(batch)
+    return codec.encode_lines(cast("list[codec.Record]", batch))
