@@ -55,7 +55,10 @@ def test_compiled_stays_compiled(tmp_path: Path) -> None:
     assert regions, "a compiled region is recorded, never 'no calls'"
     assert all(call.inputs and call.outputs for call in regions)
     functions = {journal.function(call) for call in journal.calls}
-    assert not any("cumsum" in name for name in functions), "an operator inside a compiled region ran eagerly"
+    # cumsum is an extern kernel of the compiler and may be seen; what it fused may not.
+    assert not any(name.startswith(("aten._softmax", "aten.sin.")) for name in functions), (
+        "a fused operator ran eagerly"
+    )
 
 
 @pytest.mark.slow
@@ -64,5 +67,5 @@ def test_eager_stays_eager(tmp_path: Path) -> None:
     captured = run_captured(script, tmp_path / "run", "eager")
     assert captured.stdout == run_bare(script, "eager").stdout
     journal = recorded(tmp_path / "run")
-    assert any("cumsum" in journal.function(call) for call in journal.calls)
+    assert any("aten._softmax" in journal.function(call) for call in journal.calls)
     assert not any(call.flags & Flag.COMPILED for call in journal.calls)

@@ -26,13 +26,15 @@ class ForwardNodes:
     """Claims of autograd nodes by the forward calls whose output owns them, by sequence number of one thread.
 
     A call owns node n only if the number rose since the previous call, gradients are on and an input asks for them;
-    inside a custom Function gradients are off, and the node then belongs to the whole group of its calls.
+    inside a custom Function gradients are off, and the node then belongs to the whole group of its calls. Numbers are
+    given per thread and a node does not say of which, so that with a forward pass on another thread no link is sure.
     """
 
     def __init__(self) -> None:
         self._last = sequence_number()
         self._owners: dict[int, tuple[int, str]] = {}
         self._groups: dict[int, int] = {}
+        self.other_threads = False
 
     def claim(self, record: int, *, base: str, grad_enabled: bool, asks_for_grad: bool) -> None:
         """A forward call is being dispatched."""
@@ -47,17 +49,22 @@ class ForwardNodes:
 
     def link(self, node: AutogradNode, name: str) -> Link:
         """The forward call of the node that a backward call runs under."""
+        if self.other_threads:
+            return AMBIGUOUS
         number = node._sequence_nr()
         owner = self._owners.get(number)
         if owner is not None:
             return Link(owner[0], False) if _fits(name, owner[1]) else AMBIGUOUS
         group = self._groups.get(number)
-        return UNLINKED if group is None else Link(group, False)
+        if group is None:
+            return UNLINKED
+        return AMBIGUOUS if _is_of_an_operator(name) else Link(group, False)
 
     def forget(self) -> None:
         """A step has ended; its graph is gone or is not followed further."""
         self._owners.clear()
         self._groups.clear()
+        self.other_threads = False
 
 
 class Originals:
@@ -92,3 +99,8 @@ def _fits(node: str, base: str) -> bool:
     """Whether a node's name can be of this operator: `AddmmBackward0` of addmm, `NllLossBackward0` of nll_loss_forward."""
     stem = node.rpartition("Backward")[0].replace("_", "").lower()
     return bool(stem) and bool(base) and (stem in base or base in stem)
+
+
+def _is_of_an_operator(node: str) -> bool:
+    """Nodes of torch's own operators are numbered, `MulBackward0`; those of custom Functions are not."""
+    return node[-1:].isdigit()

@@ -36,6 +36,7 @@ class RootListener(Protocol):
 
     def root_entered(self, module: torch.nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None: ...
     def compiled_region_left(self) -> None: ...
+    def other_thread_seen(self) -> None: ...
 
 
 class ModuleObserver:
@@ -89,6 +90,7 @@ class ModuleObserver:
             return
         if threading.get_ident() != self._thread:
             self._recorder.count(CountedGap.THREAD_NOT_COVERED, type(module).__name__)
+            self._root.other_thread_seen()
             return
         try:
             with without_function_modes():

@@ -125,6 +125,10 @@ class TorchObserver:
         self._ops.log.forget()
         self._name_states()
 
+    def other_thread_seen(self) -> None:
+        """Another thread runs modules: its calls are not observed, and its autograd nodes share our numbers."""
+        self._ops.other_thread_seen()
+
     def _maybe_end_step(self) -> None:
         if self._recorder.steps.ends_before_forward():
             self._end_step()

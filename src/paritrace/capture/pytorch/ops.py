@@ -109,6 +109,10 @@ class OpObserver:
         self.create_graph = False
         self.active = False
 
+    def other_thread_seen(self) -> None:
+        """From here to the end of the step no backward link is sure."""
+        self._nodes.other_threads = True
+
     def step_ended(self) -> None:
         """Reuse and links do not cross a step (CA-32)."""
         self.log.forget()
