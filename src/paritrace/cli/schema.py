@@ -26,6 +26,15 @@ FORMATS = {
     "receipt": Format(("paritrace.runs.envelope:ReceiptDocument",), "receipt.json of a session"),
     "pack": Format(("paritrace.runs.archive:Inventory",), ".pack.json, the inventory of an archive"),
     "comparison": Format(("paritrace.compare.result:Comparison",), "comparison.json and `compare --json`"),
+    "comparison-manifest": Format(
+        ("paritrace.reports.manifest:Manifest",), "manifest.json of a kept comparison: its sources and files by SHA-256"
+    ),
+    "last-comparison": Format(
+        ("paritrace.reports.manifest:LastComparison",), "last.json: the comparison made last of a candidate"
+    ),
+    "check": Format(("paritrace.compare.checks_result:Checked",), "`check --json`"),
+    "explanation": Format(("paritrace.reports.explanation:Explanation",), "`explain --json`"),
+    "why-not": Format(("paritrace.reports.why_not:WhyNot",), "`why-not --json`"),
     "catalog": Format(("paritrace.runs.catalog:Catalog",), "`runs ls --json`"),
     "run-summary": Format(("paritrace.runs.showing:RunSummary",), "`runs show --json`"),
     "verification": Format(("paritrace.runs.verify:Verification",), "`runs verify --json`"),
