@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Generator, Iterable, Iterator
 from contextlib import ContextDecorator, contextmanager
 from pathlib import Path
 from types import TracebackType
@@ -133,7 +133,7 @@ def steps(loader: Iterable[Item], *, start: int = 0) -> Iterator[Item]:
 
 
 @contextmanager
-def context(**labels: str | int) -> Iterator[None]:
+def context(**labels: str | int) -> Generator[None]:
     """Label the calls made inside, for example `context(microbatch=3)`; `microbatch` also becomes the micro-batch."""
     capture = _current
     if capture is None:

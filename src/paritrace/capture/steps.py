@@ -25,7 +25,7 @@ class Steps:
     optimizer_steps: int = 0
     optimizer_depth: int = 0
     backward_depth: int = 0
-    stepped: set[int] = field(default_factory=set)
+    stepped: set[int] = field(default_factory=set[int])
 
     @property
     def microbatch(self) -> int:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import atexit
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 import click
 
@@ -68,7 +68,7 @@ LEVELS = ("digest", "module", "op")
 @click.argument("workload", nargs=-1, type=click.UNPROCESSED, required=True, metavar="SCRIPT|MODULE [ARG...]")
 @click.pass_context
 def run(
-    ctx: click.Context, output: Path | None, module: bool, ranks: str, workload: tuple[str, ...], **options: object
+    ctx: click.Context, /, output: Path | None, module: bool, ranks: str, workload: tuple[str, ...], **options: object
 ) -> None:
     """Capture SCRIPT (or with -m MODULE) while it runs; its output and exit status are its own.
 
@@ -197,4 +197,6 @@ def _wanted(ranks: str) -> bool:
 
 
 def _texts(value: object) -> tuple[str, ...]:
-    return tuple(str(item) for item in value) if isinstance(value, (tuple, list)) else ()
+    """The values of a repeatable option, which click gives as a tuple."""
+    values = cast(tuple[object, ...], value)
+    return tuple(str(item) for item in values)

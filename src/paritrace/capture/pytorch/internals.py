@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, Protocol
 
 import torch
@@ -17,7 +17,7 @@ class AutogradNode(Protocol):
     def _sequence_nr(self) -> int: ...
 
 
-_torch_c: dict[str, Any] = vars(torch._C)
+_torch_c: Mapping[str, Any] = vars(torch._C)
 
 storage_id: Callable[[torch.Tensor], int] = _torch_c["_storage_id"]
 """Address of the tensor's `StorageImpl`."""

@@ -25,7 +25,6 @@ from paritrace.capture.pytorch.ops import OpMode, OpObserver
 from paritrace.capture.pytorch.optimizers import OptimizerObserver
 from paritrace.capture.pytorch.scopes import ScopeStack
 from paritrace.capture.recorder import Recorder
-from paritrace.evidence import calls
 from paritrace.evidence.calls import Level, OriginKind
 from paritrace.evidence.gaps import CountedGap
 

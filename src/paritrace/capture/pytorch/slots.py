@@ -11,7 +11,6 @@ from paritrace.capture.pytorch.kinds import Kinds
 from paritrace.capture.pytorch.operators import Operator
 from paritrace.capture.pytorch.storages import UNINITIALISED, WriteLog
 from paritrace.evidence import calls
-from paritrace.evidence.calls import How
 from paritrace.evidence.gaps import CaptureGap, Gap
 
 _Tensor = torch.Tensor
