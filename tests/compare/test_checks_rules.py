@@ -1,8 +1,10 @@
 """The invariants of one run, rule by rule: passes, fails with its evidence, says when it cannot be checked (CP-25)."""
 
 from collections.abc import Callable, Sequence
+from typing import cast
 
 import pytest
+from msgspec import Struct
 
 from paritrace.compare.checks_result import Invariant, Outcome, RankCoverage
 from paritrace.compare.checks_rules_coverage import BETWEEN_RANKS, coverage_invariants, rank_invariants
@@ -29,8 +31,8 @@ COVERAGE = RankCoverage(
 )
 
 
-def invariants(records: Sequence[Row | Definition]) -> dict[str, Invariant]:
-    facts = r.facts_of(records)
+def invariants(records: Sequence[Struct]) -> dict[str, Invariant]:
+    facts = r.facts_of(cast(Records, records))
     found = [*parameter_invariants(facts, rank=0), *value_invariants(facts, rank=0)]
     assert len({invariant.id for invariant in found}) == len(found)
     return {invariant.id: invariant for invariant in found}
@@ -314,7 +316,7 @@ def test_cp25_a_gradient_norm_that_is_not_finite_fails_and_a_gap_is_no_number() 
     found = invariants(records)["gradients.norm_finite"]
     assert (found.status, found.step) == (Outcome.FAIL, 1)
     assert found.evidence.facts[0] == "1 of 2 recorded"
-    gaps = [*r.definitions(), r.step_mark(0, norm=r.NO_GRADIENT)]
+    gaps: Records = [*r.definitions(), r.step_mark(0, norm=r.NO_GRADIENT)]
     assert invariants(gaps)["gradients.norm_finite"].status is Outcome.NOT_CHECKABLE
 
 

@@ -53,7 +53,7 @@ class trace(ContextDecorator):  # noqa: N801  used as a function: with paritrace
         HostError: Refused: no torch, or the disk refuses.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913  the options of `paritrace run`, each with a default
         self,
         run: str | Path,
         *,
@@ -109,7 +109,7 @@ class trace(ContextDecorator):  # noqa: N801  used as a function: with paritrace
         if error is not None:
             error.__traceback__ = without_own_frames(error.__traceback__)
         if self._capture.failure is not None:
-            print(f"paritrace: failed: {self._capture.failure.message}", file=sys.stderr)
+            sys.stderr.write(f"paritrace: failed: {self._capture.failure.message}\n")
 
     @property
     def run(self) -> Path:

@@ -88,7 +88,7 @@ def run(target: Target) -> int:
         exec(target.code, vars(main))  # noqa: S102  running the workload is what was asked for
     except SystemExit as stop:
         return exit_status(stop)
-    except BaseException as error:
+    except BaseException as error:  # noqa: BLE001  shown as the interpreter would show it
         error.__traceback__ = without_own_frames(error.__traceback__)
         sys.excepthook(type(error), error, error.__traceback__)
         if isinstance(error, KeyboardInterrupt):
@@ -103,7 +103,7 @@ def exit_status(stop: SystemExit) -> int:
         return 0
     if isinstance(stop.code, int):
         return stop.code & 0xFF
-    print(stop.code, file=sys.stderr)
+    sys.stderr.write(f"{stop.code}\n")
     return 1
 
 

@@ -1,6 +1,6 @@
 """Which step, micro-batch and phase a call belongs to: a rule that hears of events and holds no clock (CA-3).
 
-A step is a training step. It ends lazily: an optimizer step makes the end *due*, and the next of these events ends it: a
+A step is a training step. It ends lazily: an optimizer step makes the end *due*, and the next of these ends it: a
 root module's forward, a backward, an operator called with gradients on, or an optimizer that already stepped in this
 step. So two optimizers of one step (Muon beside AdamW) stay in it. `paritrace.step(n)` names the step outright, and
 from then on only it does.

@@ -96,7 +96,7 @@ class Originals:
 
 
 def _fits(node: str, base: str) -> bool:
-    """Whether a node's name can be of this operator: `AddmmBackward0` of addmm, `NllLossBackward0` of nll_loss_forward."""
+    """Whether a node's name can be of this operator: `AddmmBackward0` of addmm, `NllLossBackward0` of nll_loss."""
     stem = node.rpartition("Backward")[0].replace("_", "").lower()
     return bool(stem) and bool(base) and (stem in base or base in stem)
 

@@ -11,7 +11,7 @@ UNNAMED = "?"
 
 
 class Names:
-    """Qualified names; the first root module with parameters has the bare names, further ones a prefix of their class."""
+    """Qualified names; the first root module with parameters has bare names, others a prefix of their class."""
 
     def __init__(self) -> None:
         self._modules: dict[int, tuple[weakref.ref[torch.nn.Module], str]] = {}

@@ -178,7 +178,7 @@ class TorchObserver:
         try:
             with without_function_modes():
                 action(*args)
-        except Exception as error:
+        except Exception as error:  # noqa: BLE001  a fault of ours becomes a gap (P6)
             self._recorder.count(CountedGap.CAPTURE_ERROR, f"{action.__name__}: {type(error).__name__}")
 
     def _close_last_step(self) -> None:

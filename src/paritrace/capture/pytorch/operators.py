@@ -8,7 +8,20 @@ from typing import Any
 import torch
 
 _OVERWRITES = frozenset(
-    "copy_ fill_ zero_ normal_ uniform_ random_ bernoulli_ exponential_ geometric_ log_normal_ cauchy_ set_".split()
+    (
+        "copy_",
+        "fill_",
+        "zero_",
+        "normal_",
+        "uniform_",
+        "random_",
+        "bernoulli_",
+        "exponential_",
+        "geometric_",
+        "log_normal_",
+        "cauchy_",
+        "set_",
+    )
 )
 _ALLOCATES = ("empty", "new_empty", "_empty_affine_quantized")
 _COLLECTIVES = frozenset({"c10d", "_c10d_functional", "c10d_functional"})

@@ -47,7 +47,7 @@ class ScopeStack:
         self._settle()
 
     def pop(self, module_id: int) -> Entered | None:
-        """Leave a module; entries above it, whose leaving was never seen, are dropped. None if it is not on the stack."""
+        """Leave a module; entries above it, never seen to leave, are dropped. None if it is not on the stack."""
         for index in range(len(self._stack) - 1, -1, -1):
             if self._stack[index].module_id == module_id:
                 entered = self._stack[index]
