@@ -62,8 +62,12 @@ class BackwardObserver:
         if not loss:
             return
         roots = args[0] if args else kwargs.get("tensors")
-        for root in (roots,) if isinstance(roots, torch.Tensor) else tuple(roots or ()):
-            self._record_loss(root)
+        try:
+            # Anything but a list or tuple, an iterator say, is the workload's to read.
+            for root in roots if isinstance(roots, (list, tuple)) else (roots,):
+                self._record_loss(root)
+        except Exception as error:
+            self._recorder.count(CountedGap.CAPTURE_ERROR, f"loss: {type(error).__name__}")
 
     def _record_loss(self, root: object) -> None:
         if not isinstance(root, torch.Tensor) or root.numel() != 1:

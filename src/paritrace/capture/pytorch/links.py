@@ -68,31 +68,29 @@ class ForwardNodes:
 
 
 class Originals:
-    """Forward calls of this step by module, function and site, for recognising what a checkpoint repeats.
-
-    In modules of torch itself the site is the line that called the block, and in the recomputation the line that called
-    backward: where no call has the site, module and function decide.
-    """
+    """Forward calls of this step by scope, function and site, for recognising what a checkpoint repeats."""
 
     def __init__(self) -> None:
         self._calls: dict[tuple[object, ...], list[tuple[int, tuple[object, ...]]]] = {}
+        self._repeated: set[int] = set()
 
     def add(self, key: tuple[object, ...], record: int, inputs: tuple[object, ...]) -> None:
-        for known in (key, key[:-1]):
-            self._calls.setdefault(known, []).append((record, inputs))
+        self._calls.setdefault(key, []).append((record, inputs))
 
     def find(self, key: tuple[object, ...], inputs: tuple[object, ...]) -> Link:
-        """The one call of that key, or the one of several with equal inputs; else ambiguous."""
-        found = self._calls.get(key) or self._calls.get(key[:-1], [])
+        """The one call of that key; of several, the first with equal inputs that was not repeated yet."""
+        found = self._calls.get(key, [])
         if len(found) == 1:
             return Link(found[0][0], False)
-        equal = [record for record, captured in found if captured == inputs]
-        if len(equal) == 1:
-            return Link(equal[0], False)
+        for record, captured in found:
+            if captured == inputs and record not in self._repeated:
+                self._repeated.add(record)
+                return Link(record, False)
         return AMBIGUOUS if found else UNLINKED
 
     def forget(self) -> None:
         self._calls.clear()
+        self._repeated.clear()
 
 
 def _fits(node: str, base: str) -> bool:
