@@ -248,10 +248,33 @@ def test_a_line_that_never_ends_is_skipped_in_bounded_memory(monkeypatch: pytest
     finally:
         tracemalloc.stop()
     assert peak < 8 << 20
-    assert items[-1] == NAMES[0]
+    assert [type(item).__name__ for item in items] == ["JournalHeader", "Loss", "Name"]
+    loss = items[1]
+    assert isinstance(loss, Loss)
+    assert (loss.offset, loss.length, loss.line, loss.reason) == (len(HEAD), total + 1, 2, LossReason.TOO_LONG)
     account = reader.account
     assert account.size == total + len(HEAD) + 1 + len(LINES[0])
     assert account.record_bytes + account.torn_bytes + account.foreign_bytes == account.size
+
+
+def test_what_ends_a_line_that_is_too_long_is_not_read_as_a_record(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(journal, "MAX_LINE_BYTES", 100)
+    items = list(JournalReader([HEAD, b"x" * 150, LINES[0], LINES[1]], name="j"))
+    assert [type(item).__name__ for item in items] == ["JournalHeader", "Loss", "Name"]
+    assert items[2] == NAMES[1]
+    (_, unended) = JournalReader([HEAD, b"x" * 150, b"y" * 10], name="j")
+    assert isinstance(unended, Loss)
+    assert (unended.length, unended.reason) == (160, LossReason.TOO_LONG)
+
+
+def test_nuls_without_end_are_foreign_and_the_record_behind_them_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(journal, "MAX_LINE_BYTES", 100)
+    reader = JournalReader([HEAD, b"\0" * 150, b"\0" * 20 + LINES[0]], name="j")
+    items = list(reader)
+    assert [item for item in items if not isinstance(item, Loss)] == [HEADER, NAMES[0]]
+    lost = [(item.length, item.reason, item.line) for item in items if isinstance(item, Loss)]
+    assert lost == [(150, LossReason.FOREIGN, 2), (20, LossReason.FOREIGN, 2)]
+    assert reader.account.foreign_bytes == 170
 
 
 def test_memory_stays_bounded_on_a_long_journal() -> None:

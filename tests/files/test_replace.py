@@ -144,6 +144,17 @@ def test_a_name_of_full_length_is_fine(tmp_path: Path) -> None:
     assert (tmp_path / ("x" * 255)).read_bytes() == NEW
 
 
+def test_the_order_that_makes_it_durable(tmp_path: Path) -> None:
+    path = tmp_path / "file"
+    path.write_bytes(OLD)
+    files = FaultyFiles(at=1000, fault=Fault.FAIL)
+    files.replace(path, NEW)
+    assert files.faulty.log == ["open", "write", "chmod", "fsync", "close", "rename", "open_read", "fsync"]
+    files.faulty.log.clear()
+    files.create(tmp_path / "other", (NEW,))
+    assert files.faulty.log == ["open", "write", "fsync", "close", "link", "unlink", "open_read", "fsync"]
+
+
 @pytest.mark.parametrize("number", [errno.ENOSPC, errno.EIO, errno.EDQUOT])
 @pytest.mark.parametrize("fault", [Fault.FAIL, Fault.TEAR])
 def test_an_error_at_every_operation_leaves_the_old_file_or_says_failed(

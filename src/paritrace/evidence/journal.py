@@ -85,6 +85,7 @@ class JournalReader:
         self._offset = 0
         self._line = 0
         self._lenient = False
+        self._long = 0  # bytes of a line that is too long and whose end was not seen yet
         self._bytes: Counter[str] = Counter()
         self._counts: Counter[type] = Counter()
         self._notes: Counter[str] = Counter()
@@ -100,17 +101,26 @@ class JournalReader:
         pieces: list[bytes] = []
         waiting = 0
         for chunk in self._chunks:
-            cut = chunk.rfind(b"\n") + 1
-            if not cut:
-                pieces.append(chunk)
-                waiting += len(chunk)
-                if waiting > MAX_LINE_BYTES:
-                    yield from self._skip_long(pieces)
-                    pieces, waiting = [], 0
-                continue
-            yield self._block(b"".join((*pieces, chunk[:cut])))
-            pieces = [chunk[cut:]] if cut < len(chunk) else []
-            waiting = len(chunk) - cut
+            rest = chunk
+            if self._long:
+                end = chunk.find(b"\n") + 1
+                self._long += end or len(chunk)
+                if not end:
+                    continue
+                yield [self._too_long()]
+                rest = chunk[end:]
+            cut = rest.rfind(b"\n") + 1
+            if cut:
+                yield self._block(b"".join((*pieces, rest[:cut])))
+                pieces, waiting = [], 0
+            if cut < len(rest):
+                pieces.append(rest[cut:])
+                waiting += len(rest) - cut
+            if waiting > MAX_LINE_BYTES:
+                yield from self._without_end(pieces, waiting)
+                pieces, waiting = [], 0
+        if self._long:
+            yield [self._too_long()]
         if waiting:
             yield [self._torn_tail(b"".join(pieces))]
         if self._missing:
@@ -282,20 +292,29 @@ class JournalReader:
         return Loss(start, length, self._line, reason, detail)
 
     def _torn_tail(self, tail: bytes) -> Loss:
+        loss = self._lost(len(tail), "torn", LossReason.TORN, "the last line does not end")
         self._line += 1
-        start = self._offset
-        self._offset += len(tail)
-        self._notes["losses"] += 1
-        self._bytes["torn"] += len(tail)
-        return Loss(start, len(tail), self._line, LossReason.TORN, "the last line does not end")
+        return loss
 
-    def _skip_long(self, pieces: list[bytes]) -> Iterator[Sequence[Record | Loss]]:
-        length = sum(map(len, pieces))
+    def _without_end(self, pieces: list[bytes], length: int) -> Iterator[Sequence[Loss]]:
+        """Set aside a line that grows too long: NULs of a rotation at once, anything else once its end is found."""
+        if any(piece.strip(b"\0") for piece in pieces):
+            self._long = length
+        else:
+            yield [self._lost(length, "foreign", LossReason.FOREIGN, f"{length} NUL bytes")]
+
+    def _too_long(self) -> Loss:
+        length, self._long = self._long, 0
+        loss = self._lost(length, "foreign", LossReason.TOO_LONG, f"a line of more than {MAX_LINE_BYTES} bytes")
+        self._line += 1
+        return loss
+
+    def _lost(self, length: int, account: str, reason: LossReason, detail: str) -> Loss:
         start = self._offset
         self._offset += length
         self._notes["losses"] += 1
-        self._bytes["foreign"] += length
-        yield [Loss(start, length, self._line + 1, LossReason.TOO_LONG, f"no line ends within {MAX_LINE_BYTES} bytes")]
+        self._bytes[account] += length
+        return Loss(start, length, self._line + 1, reason, detail)
 
 
 def _whole_record_inside(body: bytes) -> int | None:

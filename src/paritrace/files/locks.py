@@ -10,7 +10,7 @@ from paritrace.errors import HostError
 from paritrace.files.faults import translated
 from paritrace.files.primitives import Primitives
 
-LOCK_WAIT_SECONDS = 30.0  # a holder keeps a lock for milliseconds: a thousand ranks starting at once stay below this
+LOCK_WAIT_SECONDS = 120.0  # a holder keeps a lock for two forcings to disk, some 30 ms: enough for a thousand ranks
 LOCK_POLL_SECONDS = 0.01  # short beside the holding time of a replace with two fsyncs
 
 
