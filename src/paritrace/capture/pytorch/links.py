@@ -8,6 +8,7 @@ from paritrace.capture.pytorch.internals import AutogradNode, sequence_number
 
 ACCUMULATE = "torch::autograd::AccumulateGrad"
 NO_LINK = -1
+_FUNCTION_SUFFIX = "Backward"  # nodes of custom Functions; torch's own are numbered: AddmmBackward0
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import sys
 import threading
+import warnings
 from collections.abc import Callable
 from typing import Any, Protocol
 
@@ -22,7 +23,7 @@ from paritrace.capture.pytorch.memory import RELEASED, holds_bytes
 from paritrace.capture.pytorch.names import Names
 from paritrace.capture.pytorch.scopes import Entered, ScopeStack
 from paritrace.capture.pytorch.storages import UNINITIALISED, WriteLog
-from paritrace.capture.pytorch.summarising import bits_of, detail_of
+from paritrace.capture.pytorch.summarising import Summarising
 from paritrace.capture.recorder import Recorder
 from paritrace.evidence import calls
 from paritrace.evidence.calls import Flag, How, Level, OriginKind, Phase
@@ -51,15 +52,21 @@ class ModuleObserver:
         self._scopes = scopes
         self._log = log
         self._root = root
+        self._summaries = Summarising(recorder.settings.regions)
         self._thread = threading.get_ident()
         self._handles: list[RemovableHandle] = []
         self.active = False
 
     def install(self) -> None:
+        # Torch tells whoever compiles a module that global hooks fire twice for it; here that is wanted, and ours.
+        warnings.filterwarnings("ignore", message=r"Using `torch\.compile\(module\)` when there are global hooks")
         self._handles = [
             torch_module.register_module_forward_pre_hook(self._entering),
             torch_module.register_module_forward_hook(self._left, with_kwargs=True, always_call=True),
         ]
+
+    def step_ended(self) -> None:
+        self._summaries.step_ended()
 
     def remove(self) -> None:
         for handle in self._handles:
@@ -174,10 +181,8 @@ class ModuleObserver:
         if not holds_bytes(tensor, kind.geometry, tensor.data_ptr()):
             slots.append(calls.Slot(name, kind.id, RELEASED, source))
             return
-        detail = detail_of(
-            tensor, kind, regions=self._recorder.settings.regions, call=record, side=side, slot=len(slots)
-        )
-        slots.append(calls.Slot(name, kind.id, bits_of(tensor, kind, detail), source, How.READ))
+        detail, bits = self._summaries.detail(tensor, kind, call=record, side=side, slot=len(slots))
+        slots.append(calls.Slot(name, kind.id, bits, source, How.READ))
         details.append(detail)
 
     def _source(self, tensor: torch.Tensor, readable: bool) -> tuple[int, int] | int:

@@ -23,6 +23,7 @@ from paritrace.capture.pytorch.modules import ModuleObserver
 from paritrace.capture.pytorch.names import Names
 from paritrace.capture.pytorch.ops import OpMode, OpObserver
 from paritrace.capture.pytorch.optimizers import OptimizerObserver
+from paritrace.capture.pytorch.regions import CompiledRegions
 from paritrace.capture.pytorch.scopes import ScopeStack
 from paritrace.capture.recorder import Recorder
 from paritrace.evidence.calls import Level, OriginKind
@@ -41,7 +42,12 @@ class TorchObserver:
         self._names = Names()
         self._scopes = ScopeStack(recorder.definitions)
         self._ops = OpObserver(
-            recorder, kinds=kinds, names=self._names, scopes=self._scopes, on_grad_op=self._maybe_end_step
+            recorder,
+            kinds=kinds,
+            names=self._names,
+            scopes=self._scopes,
+            on_grad_op=self._maybe_end_step,
+            on_region=self.compiled_region_left,
         )
         self._modules = ModuleObserver(
             recorder, kinds=kinds, names=self._names, scopes=self._scopes, log=self._ops.log, root=self
@@ -49,6 +55,7 @@ class TorchObserver:
         self._backward = BackwardObserver(recorder, begins=self._backward_begins, ended=self._backward_ended)
         self._optimizers = OptimizerObserver(begins=self._optimizer_begins, ended=self._optimizer_ended)
         self._inventory = Inventory(recorder, kinds=kinds, names=self._names)
+        self._regions = CompiledRegions(self._ops.around_region)
         self._mode = OpMode(self._ops)
         self._mode_entered = False
         self._mode_below = False
@@ -60,6 +67,7 @@ class TorchObserver:
         """Switch everything on."""
         self._modules.install()
         self._backward.install()
+        self._regions.install()
         self._optimizers.install()
         self._live = True
         self._set_active(True)
@@ -73,6 +81,7 @@ class TorchObserver:
         self._close_last_step()
         self._modules.remove()
         self._backward.remove()
+        self._regions.remove()
         self._optimizers.remove()
         self._leave_mode()
         self._ops.log.forget()
@@ -136,6 +145,7 @@ class TorchObserver:
         self._recorder.end_step(to)
         self._ops.step_ended()
         self._scopes.step_ended()
+        self._modules.step_ended()
         self._apply_levels()
 
     def _begin_step(self) -> None:

@@ -24,6 +24,8 @@ _OVERWRITES = frozenset(
     )
 )
 _ALLOCATES = ("empty", "new_empty", "_empty_affine_quantized")
+REGION = "inductor.compiled_region"
+WITHOUT_TENSORS = frozenset({"profiler"})  # namespaces of bookkeeping that reaches the dispatcher
 _COLLECTIVES = frozenset({"c10d", "_c10d_functional", "c10d_functional"})
 
 
@@ -44,6 +46,11 @@ class Operator:
     seeded: bool
     collective: bool
     function_id: int
+
+
+def region(function_id: int) -> Operator:
+    """A compiled region, seen from outside."""
+    return Operator(REGION, "", frozenset(), frozenset(), False, False, False, False, function_id)
 
 
 def describe(func: Any, function_id: int) -> Operator:

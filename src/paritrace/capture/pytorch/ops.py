@@ -15,7 +15,7 @@ from paritrace.capture.pytorch.kinds import Kinds
 from paritrace.capture.pytorch.links import ACCUMULATE, NO_LINK, UNLINKED, ForwardNodes, Link, Originals
 from paritrace.capture.pytorch.names import Names
 from paritrace.capture.pytorch.numbers import run_operator
-from paritrace.capture.pytorch.operators import Operator, describe
+from paritrace.capture.pytorch.operators import REGION, WITHOUT_TENSORS, Operator, describe, region
 from paritrace.capture.pytorch.rng import rng_slot
 from paritrace.capture.pytorch.scalars import ScalarTexts
 from paritrace.capture.pytorch.scopes import ScopeStack
@@ -28,6 +28,7 @@ from paritrace.evidence.calls import Flag, Level
 from paritrace.evidence.gaps import CountedGap
 
 _grad_enabled = torch.is_grad_enabled
+IGNORED = region(-1)  # an operator that is never recorded
 
 
 @dataclass(slots=True)
@@ -90,13 +91,22 @@ class OpObserver:
     """Turns dispatched operators into call records."""
 
     def __init__(
-        self, recorder: Recorder, *, kinds: Kinds, names: Names, scopes: ScopeStack, on_grad_op: Callable[[], None]
+        self,
+        recorder: Recorder,
+        *,
+        kinds: Kinds,
+        names: Names,
+        scopes: ScopeStack,
+        on_grad_op: Callable[[], None],
+        on_region: Callable[[], None],
     ) -> None:
         self._recorder = recorder
         self._kinds = kinds
         self._names = names
         self._scopes = scopes
         self._on_grad_op = on_grad_op
+        self._on_region = on_region
+        self._region: Operator | None = None
         self._operators: dict[Any, Operator] = {}
         self._scalars = ScalarTexts(recorder.definitions)
         unknown = recorder.definitions.origin(calls.OriginKind.UNKNOWN, "")
@@ -113,6 +123,32 @@ class OpObserver:
         """From here to the end of the step no backward link is sure."""
         self._nodes.other_threads = True
 
+    def around_region(self, original: Callable[[Any, Any], Any], graph: Any, inputs: Any) -> Any:
+        """A compiled region runs: record its border. What it writes is not seen, so nothing is reused across it."""
+        begun = self._begin_region(inputs) if self.active else None
+        if begun is None:
+            return original(graph, inputs)
+        try:
+            result = original(graph, inputs)
+        except BaseException:
+            self.raised(begun)
+            raise
+        self._on_region()
+        self.end(begun, (), {}, result)
+        return result
+
+    def _begin_region(self, inputs: Any) -> Begun | None:
+        try:
+            if self._region is None:
+                self._region = region(self._recorder.definitions.function(REGION, Level.OP))
+            place = self._recorder.sites.place(sys._getframe(2))
+            begun = self._begin(self._region, place, current_node(), _grad_enabled(), (tuple(inputs), {}))
+            begun.flags |= Flag.COMPILED
+        except Exception as error:
+            self._recorder.count(CountedGap.CAPTURE_ERROR, f"compiled region: {type(error).__name__}")
+            return None
+        return begun
+
     def step_ended(self) -> None:
         """Reuse and links do not cross a step (CA-32)."""
         self.log.forget()
@@ -126,6 +162,8 @@ class OpObserver:
             operator = self._operators.get(func)
             if operator is None:
                 operator = self._describe(func)
+            if operator is IGNORED:
+                return None
             recorder = self._recorder
             node = current_node()
             grad_enabled = _grad_enabled()
@@ -250,6 +288,9 @@ class OpObserver:
         )
 
     def _describe(self, func: Any) -> Operator:
+        if isinstance(func, torch._ops.OpOverload) and func.namespace in WITHOUT_TENSORS:
+            self._operators[func] = IGNORED
+            return IGNORED
         name = self._recorder.definitions.function(str(func), Level.OP)
         described = self._operators[func] = describe(func, name)
         return described

@@ -3,40 +3,58 @@
 from __future__ import annotations
 
 import torch
+import xxhash
 
 from paritrace.capture.pytorch.kinds import KnownKind
 from paritrace.capture.pytorch.memory import fingerprint_in_memory_order, logical_buffer
 from paritrace.evidence import calls, summaries
 
-
-def detail_of(tensor: torch.Tensor, kind: KnownKind, *, regions: int, call: int, side: str, slot: int) -> calls.Detail:
-    """Summarise a readable tensor now; nothing of it is kept."""
-    geometry = kind.geometry
-    summary = summaries.summarise(
-        logical_buffer(tensor.data_ptr(), geometry),
-        dtype=geometry.dtype,
-        num_elements=geometry.num_elements,
-        regions=regions,
-    )
-    return calls.Detail(
-        call,
-        side,
-        slot,
-        summary.bits,
-        summary.xor,
-        summary.regions,
-        summary.elements,
-        summary.moments,
-        summary.counts,
-        summary.samples,
-        summary.degenerate,
-        summary.statistics_gap,
-        None,
-    )
+MAX_KEPT = 4096  # summaries of one step kept for reuse: far more than a step of a large model has distinct tensors
 
 
-def bits_of(tensor: torch.Tensor, kind: KnownKind, detail: calls.Detail) -> str:
-    """The slot's fingerprint, in memory order; for a contiguous tensor the detail has it already."""
-    if kind.geometry.contiguous:
-        return detail.bits
-    return fingerprint_in_memory_order(tensor.data_ptr(), kind.geometry)
+class Summarising:
+    """Summarises each content once per step: equal bits (xxh3-64, dtype, size) have equal statistics.
+
+    A module's input is mostly the output of another; its bytes are read once more for the fingerprint, which is cheap,
+    and the statistics are taken over when the fingerprint was met in this step.
+    """
+
+    def __init__(self, regions: int) -> None:
+        self._regions = regions
+        self._met: dict[tuple[str, str, int], summaries.SlotSummary] = {}
+
+    def step_ended(self) -> None:
+        self._met.clear()
+
+    def detail(
+        self, tensor: torch.Tensor, kind: KnownKind, *, call: int, side: str, slot: int
+    ) -> tuple[calls.Detail, str]:
+        """The full summary of a readable tensor, and its fingerprint in memory order; nothing of it is kept."""
+        geometry = kind.geometry
+        address = tensor.data_ptr()
+        buffer = logical_buffer(address, geometry)
+        bits = xxhash.xxh3_64_hexdigest(buffer)
+        key = (bits, geometry.dtype, geometry.num_elements)
+        summary = self._met.get(key)
+        if summary is None:
+            summary = summaries.summarise(
+                buffer, dtype=geometry.dtype, num_elements=geometry.num_elements, regions=self._regions
+            )
+            if len(self._met) < MAX_KEPT:
+                self._met[key] = summary
+        detail = calls.Detail(
+            call,
+            side,
+            slot,
+            summary.bits,
+            summary.xor,
+            summary.regions,
+            summary.elements,
+            summary.moments,
+            summary.counts,
+            summary.samples,
+            summary.degenerate,
+            summary.statistics_gap,
+            None,
+        )
+        return detail, bits if geometry.contiguous else fingerprint_in_memory_order(address, geometry)
