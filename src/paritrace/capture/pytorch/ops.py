@@ -144,7 +144,7 @@ class OpObserver:
             place = self._recorder.sites.place(sys._getframe(2))
             begun = self._begin(self._region, place, current_node(), _grad_enabled(), (tuple(inputs), {}))
             begun.flags |= Flag.COMPILED
-        except Exception as error:
+        except Exception as error:  # noqa: BLE001  a fault of ours is a gap, never the workload's (P6)
             self._recorder.count(CountedGap.CAPTURE_ERROR, f"compiled region: {type(error).__name__}")
             return None
         return begun
