@@ -42,6 +42,7 @@ class Narrowings:
         self.slots_read = 0
         self.hidden: HiddenNarrowing | None = None
         self.num_hidden = 0
+        self._dtypes: dict[tuple[tuple[int, ...], tuple[int, ...]], _Dtypes] = {}  # by the kinds of a call's slots
         self._ids_of_step: list[int] = []  # ascending: calls are written as they leave
 
     def forget(self) -> None:
@@ -50,21 +51,18 @@ class Narrowings:
 
     def see(self, call: Call, details: Sequence[Detail], kinds: Mapping[int, Kind]) -> None:
         """Takes a call with the summaries of its slots."""
-        inputs = _floats(call, kinds, direction="i")
-        outputs = _floats(call, kinds, direction="o")
-        if any(BITS[dtype] < 32 for dtype in (*inputs, *outputs)):
+        signature = (tuple([slot.kind for slot in call.inputs]), tuple([slot.kind for slot in call.outputs]))
+        dtypes = self._dtypes.get(signature)
+        if dtypes is None:
+            dtypes = self._dtypes[signature] = _dtypes_of(signature, kinds)
+        if dtypes.has_narrow:
             self._ids_of_step.append(call.id)
-        self._see_declared(call, inputs, outputs)
-        if details and inputs and set(inputs) == set(outputs) == {"float32"}:
+        if dtypes.narrows:
+            self._see_declared(call, wide=dtypes.wide, narrow=dtypes.narrow)
+        if details and dtypes.only_float32:
             self._see_hidden(call, details, kinds)
 
-    def _see_declared(self, call: Call, inputs: list[str], outputs: list[str]) -> None:
-        if not inputs or not outputs:
-            return
-        wide = min(inputs, key=BITS.__getitem__)
-        narrow = min(outputs, key=BITS.__getitem__)
-        if BITS[narrow] >= BITS[wide]:
-            return
+    def _see_declared(self, call: Call, *, wide: str, narrow: str) -> None:
         key = (call.function, call.site, wide, narrow)
         known = self.declared.get(key)
         if known is None and len(self.declared) >= PLACES_KEPT:
@@ -93,9 +91,31 @@ class Narrowings:
         return position < len(ids) and ids[position] < call.left
 
 
-def _floats(call: Call, kinds: Mapping[int, Kind], *, direction: str) -> list[str]:
-    slots = call.inputs if direction == "i" else call.outputs
-    dtypes = [kinds[slot.kind].dtype for slot in slots if slot.kind in kinds]
+class _Dtypes(Struct, frozen=True):
+    """What the floating dtypes of a call say: `wide` is the narrowest input, `narrow` the narrowest output."""
+
+    has_narrow: bool
+    narrows: bool
+    only_float32: bool
+    wide: str
+    narrow: str
+
+
+def _dtypes_of(signature: tuple[tuple[int, ...], tuple[int, ...]], kinds: Mapping[int, Kind]) -> _Dtypes:
+    inputs, outputs = (_floats(ids, kinds) for ids in signature)
+    wide = min(inputs, key=BITS.__getitem__, default="")
+    narrow = min(outputs, key=BITS.__getitem__, default="")
+    return _Dtypes(
+        has_narrow=any(BITS[dtype] < 32 for dtype in (*inputs, *outputs)),
+        narrows=bool(inputs and outputs) and BITS[narrow] < BITS[wide],
+        only_float32=bool(inputs) and set(inputs) == set(outputs) == {"float32"},
+        wide=wide,
+        narrow=narrow,
+    )
+
+
+def _floats(ids: tuple[int, ...], kinds: Mapping[int, Kind]) -> list[str]:
+    dtypes = [kinds[identity].dtype for identity in ids if identity in kinds]
     return [dtype for dtype in dtypes if dtype in BITS]
 
 

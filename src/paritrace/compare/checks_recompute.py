@@ -2,8 +2,10 @@
 
 from msgspec import Struct
 
-from paritrace.evidence.calls import Call, Flag
+from paritrace.evidence.calls import Call, Flag, Slot
 from paritrace.evidence.gaps import Gap
+
+RECOMPUTE = int(Flag.RECOMPUTE)  # a plain number: this is asked of every call
 
 
 class Recomputed(Struct, frozen=True):
@@ -20,7 +22,7 @@ class Recomputations:
         self.different = 0
         self.not_comparable = 0
         self.first_different: Recomputed | None = None
-        self._outputs: dict[int, tuple[tuple[int, str | None], ...]] = {}  # of the calls of this step
+        self._outputs: dict[int, tuple[Slot, ...]] = {}  # of the calls of this step
 
     def forget(self) -> None:
         """A step has ended: nothing of it is recomputed any more."""
@@ -28,23 +30,20 @@ class Recomputations:
 
     def see(self, call: Call) -> None:
         """Takes a call; an original comes before its recomputation."""
-        outputs = tuple((slot.kind, None if isinstance(slot.bits, Gap) else slot.bits) for slot in call.outputs)
-        if not call.flags & Flag.RECOMPUTE:
-            self._outputs[call.id] = outputs
+        if not call.flags & RECOMPUTE:
+            self._outputs[call.id] = call.outputs
             return
         original = self._outputs.get(call.link)
-        if original is None or len(original) != len(outputs):
+        if original is None or len(original) != len(call.outputs):
             self.not_comparable += 1
             return
-        self._judge(call, original, outputs)
+        self._judge(call, original)
 
-    def _judge(
-        self, call: Call, original: tuple[tuple[int, str | None], ...], outputs: tuple[tuple[int, str | None], ...]
-    ) -> None:
+    def _judge(self, call: Call, original: tuple[Slot, ...]) -> None:
         compared = [
-            (slot, ours[1] == theirs[1])
-            for slot, (ours, theirs) in enumerate(zip(original, outputs, strict=True))
-            if ours[1] is not None and theirs[1] is not None
+            (slot, ours.bits == theirs.bits)
+            for slot, (ours, theirs) in enumerate(zip(original, call.outputs, strict=True))
+            if not isinstance(ours.bits, Gap) and not isinstance(theirs.bits, Gap)
         ]
         different = [slot for slot, same in compared if not same]
         if different:
