@@ -11,11 +11,13 @@ import click
 
 from paritrace.cli.entry import COMMANDS, PROGRAM, load_command, paritrace
 from paritrace.cli.options import options_by_key
+from paritrace.cli.schema import FORMATS, schema_text
 from paritrace.reports.wording import CLASSES, GROUPS, REASONS
 
 Word = TypeVar("Word", bound=StrEnum)
 
 REFERENCE = Path(__file__).parent / "reference"
+SCHEMAS = Path(__file__).parent.parent / "schemas"
 WIDTH = 100
 HEAD = """# Command line
 
@@ -111,8 +113,9 @@ VOCABULARY: dict[str, dict[str, str]] = {
 
 
 def pages() -> dict[Path, str]:
-    """Every generated page with its text."""
-    return {REFERENCE / "cli.md": command_line_page(), REFERENCE / "vocabulary.md": vocabulary_page()}
+    """Every generated page with its text; the published JSON Schemas too."""
+    schemas = {SCHEMAS / f"{name}.json": schema_text(name) for name in FORMATS}
+    return {REFERENCE / "cli.md": command_line_page(), REFERENCE / "vocabulary.md": vocabulary_page(), **schemas}
 
 
 def main() -> int:
