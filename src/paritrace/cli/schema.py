@@ -35,8 +35,6 @@ FORMATS = {
     "check": Format(("paritrace.compare.checks_result:Checked",), "`check --json`"),
     "explanation": Format(("paritrace.reports.explanation:Explanation",), "`explain --json`"),
     "why-not": Format(("paritrace.reports.why_not:WhyNot",), "`why-not --json`"),
-    "check": Format(("paritrace.compare.checks_result:Checked",), "`check --json`"),
-    "comparison-manifest": Format(("paritrace.reports.manifest:Manifest",), "manifest.json of a stored comparison"),
     "catalog": Format(("paritrace.runs.catalog:Catalog",), "`runs ls --json`"),
     "run-summary": Format(("paritrace.runs.showing:RunSummary",), "`runs show --json`"),
     "verification": Format(("paritrace.runs.verify:Verification",), "`runs verify --json`"),
