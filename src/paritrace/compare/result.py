@@ -4,40 +4,11 @@ from enum import StrEnum
 
 from msgspec import Struct
 
+from paritrace.correspondence.vocabulary import Basis as Basis
+from paritrace.correspondence.vocabulary import Unpaired as Unpaired
+
 FORMAT = "paritrace-comparison"
 VERSION = "1.0"
-
-
-class Basis(StrEnum):
-    """Why two records are paired (CP-2, CP-3)."""
-
-    SCOPE = "scope"
-    EQUAL_SEQUENCE = "equal_sequence"
-    INPUT_IDENTITY = "input_identity"
-    BACKWARD_LINK = "backward_link"
-    UNIQUE_KEY = "unique_key"
-    INPUT_ANCHOR = "input_anchor"
-    PARAMETER_ANCHOR = "parameter_anchor"
-    BETWEEN_ANCHORS = "between_anchors"
-    DATAFLOW = "dataflow"
-    PARAMETER_NAME = "parameter_name"
-
-
-class Unpaired(StrEnum):
-    """Why a call has no partner (CP-3c)."""
-
-    UNEQUAL_BETWEEN_ANCHORS = "unequal_between_anchors"
-    NO_ANCHOR = "no_anchor"
-    ANCHOR_CROSSED = "anchor_crossed"
-    SCOPE_UNPAIRED = "scope_unpaired"
-    STREAM_MISSING = "stream_missing"  # no such step, micro-batch, phase or thread on the other side
-    RANK_MISSING = "rank_missing"
-    NOT_RECORDED = "not_recorded"  # the other side did not capture this level or step
-    DROPPED = "dropped"
-    FORWARD_UNPAIRED = "forward_unpaired"  # a backward call whose forward call is not paired
-    LINK_AMBIGUOUS = "link_ambiguous"
-    NOT_OBSERVABLE_COMPILED = "not_observable_compiled"
-    NO_RECORDED_FLOW = "no_recorded_flow"
 
 
 class Agreement(StrEnum):

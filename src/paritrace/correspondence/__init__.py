@@ -1,1 +1,1 @@
-"""The one engine that pairs records of two sides; it knows no tensors and no files."""
+"""The correspondence engine: which record of one side answers to which of the other, or why none does (CP-1 to CP-3c)."""

@@ -1,0 +1,56 @@
+"""Pairing records through what they follow from: backward through forward, recompute through its original (CP-2a)."""
+
+from collections import defaultdict
+
+from paritrace.correspondence.pairing import Pairing
+from paritrace.correspondence.records import Records
+from paritrace.correspondence.sequences import pair_sequences
+from paritrace.correspondence.vocabulary import Basis, Unpaired
+
+Followers = dict[int, dict[object, list[int]]]
+
+
+def followers(side: Records) -> Followers:
+    """For each record those that follow from it, grouped by stream, layer and whether they repeat or answer it."""
+    found: Followers = {}
+    for i, link in enumerate(side.links):
+        if link >= 0 and not side.labels[i]:
+            group = (side.streams[i], side.layers[i], side.replays[i])
+            found.setdefault(link, defaultdict(list))[group].append(i)
+    return found
+
+
+def pair_followers(pairing: Pairing, i: int, j: int, *, of: tuple[Followers, Followers]) -> None:
+    """Pair what follows from the pair (i, j): each group in order by key."""
+    theirs = of[1].get(j)
+    for group, ours in of[0].get(i, {}).items():
+        free = [k for k in ours if pairing.partner_a[k] < 0]
+        answers = [k for k in (theirs or {}).get(group, []) if pairing.partner_b[k] < 0]
+        if free and answers:
+            pair_sequences(pairing, free, answers, basis=Basis.BACKWARD_LINK)
+
+
+def pair_labelled(pairing: Pairing) -> None:
+    """Pair records whose name alone decides: gradient accumulation by parameter (CP-2a)."""
+    ours, theirs = _labelled(pairing.a), _labelled(pairing.b)
+    for mark, items in ours.items():
+        if mark in theirs:
+            pair_sequences(pairing, items, theirs[mark], basis=Basis.PARAMETER_NAME)
+
+
+def _labelled(side: Records) -> dict[object, list[int]]:
+    found: dict[object, list[int]] = defaultdict(list)
+    for i, label in enumerate(side.labels):
+        if label:
+            found[side.streams[i], side.layers[i], label].append(i)
+    return found
+
+
+def give_reasons(pairing: Pairing) -> None:
+    """Say of linked records without a partner whether what they follow from has none either."""
+    for i, link in enumerate(pairing.a.links):
+        if link >= 0 and pairing.partner_a[i] < 0 and not pairing.a.labels[i] and pairing.partner_a[link] < 0:
+            pairing.reasons_a[i] = Unpaired.FORWARD_UNPAIRED
+    for j, link in enumerate(pairing.b.links):
+        if link >= 0 and pairing.partner_b[j] < 0 and not pairing.b.labels[j] and pairing.partner_b[link] < 0:
+            pairing.reasons_b[j] = Unpaired.FORWARD_UNPAIRED

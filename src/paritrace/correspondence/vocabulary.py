@@ -1,0 +1,35 @@
+"""The closed words of the engine: why two records are paired, and why one is not (CP-2 to CP-3c)."""
+
+from enum import StrEnum
+
+
+class Basis(StrEnum):
+    """Why two records are paired."""
+
+    SCOPE = "scope"
+    EQUAL_SEQUENCE = "equal_sequence"
+    INPUT_IDENTITY = "input_identity"
+    BACKWARD_LINK = "backward_link"
+    UNIQUE_KEY = "unique_key"
+    INPUT_ANCHOR = "input_anchor"
+    PARAMETER_ANCHOR = "parameter_anchor"
+    BETWEEN_ANCHORS = "between_anchors"
+    DATAFLOW = "dataflow"
+    PARAMETER_NAME = "parameter_name"
+
+
+class Unpaired(StrEnum):
+    """Why a record has no partner (CP-3c)."""
+
+    UNEQUAL_BETWEEN_ANCHORS = "unequal_between_anchors"
+    NO_ANCHOR = "no_anchor"
+    ANCHOR_CROSSED = "anchor_crossed"
+    SCOPE_UNPAIRED = "scope_unpaired"
+    STREAM_MISSING = "stream_missing"  # no such step, micro-batch, phase or thread on the other side
+    RANK_MISSING = "rank_missing"
+    NOT_RECORDED = "not_recorded"  # the other side did not capture this level or step
+    DROPPED = "dropped"
+    FORWARD_UNPAIRED = "forward_unpaired"  # a backward call whose forward call is not paired
+    LINK_AMBIGUOUS = "link_ambiguous"
+    NOT_OBSERVABLE_COMPILED = "not_observable_compiled"
+    NO_RECORDED_FLOW = "no_recorded_flow"
