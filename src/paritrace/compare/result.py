@@ -4,8 +4,9 @@ from enum import StrEnum
 
 from msgspec import Struct
 
-from paritrace.correspondence.vocabulary import Basis as Basis
-from paritrace.correspondence.vocabulary import Unpaired as Unpaired
+from paritrace.correspondence.vocabulary import Basis, Unpaired
+
+__all__ = ["Basis", "Unpaired"]  # the engine's words are part of this vocabulary
 
 FORMAT = "paritrace-comparison"
 VERSION = "1.0"

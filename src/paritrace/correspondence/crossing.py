@@ -1,6 +1,7 @@
 """Which anchors survive where anchors cross: one moved record costs one anchor, not a thousand (CP-3, N-17)."""
 
 from collections.abc import Sequence
+from itertools import pairwise
 
 
 def surviving(positions: Sequence[int]) -> list[bool]:
@@ -10,7 +11,7 @@ def surviving(positions: Sequence[int]) -> list[bool]:
     order them differently. An anchor is dropped when it crosses one that crosses as few others or fewer: of two
     crossing anchors the busier goes, both if equal. O(n log n); the same set whichever side is named first.
     """
-    if all(left < right for left, right in zip(positions, positions[1:], strict=False)):
+    if all(left < right for left, right in pairwise(positions)):
         return [True] * len(positions)
     ranks = _ranks(positions)
     crossings = _crossings(ranks)

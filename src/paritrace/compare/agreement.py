@@ -1,0 +1,142 @@
+"""Which recorded fields of each paired call agree: the fast pass over all pairs (CP-7)."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from paritrace.compare.result import Agreement, Status
+from paritrace.compare.slots import Incomparable, Judged, SlotPair, judge
+from paritrace.compare.translate import Side
+from paritrace.correspondence.pairing import Pairing
+from paritrace.evidence.calls import Call
+from paritrace.evidence.gaps import CaptureGap, Gap
+
+
+class Verdict(NamedTuple):
+    """What a pair that is not plainly equal shows: places in the slot lists of the baseline's call."""
+
+    inputs: tuple[int, ...]
+    outputs: tuple[int, ...]
+    scalars: bool
+    compared: int
+    unseen_inputs: bool  # an input that could not be compared: the call cannot be said to originate anything
+
+    @property
+    def differs(self) -> bool:
+        return bool(self.inputs or self.outputs or self.scalars)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sides:
+    """Two translated sessions and what holds between them."""
+
+    baseline: Side
+    candidate: Side
+    pairing: Pairing
+    homes: tuple[list[int], list[int]]
+    same_scheme: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Agreements:
+    """The verdicts of pairs that are not plainly equal, by the baseline's index; all other pairs are `ok`."""
+
+    verdicts: dict[int, Verdict]
+
+    def status(self, i: int) -> Status:
+        """The status of a paired call."""
+        verdict = self.verdicts.get(i)
+        if verdict is None:
+            return Status.OK
+        if verdict.differs:
+            return Status.DIFFERENT
+        return Status.OK if verdict.compared else Status.INCOMPARABLE
+
+
+def agreements(sides: Sides) -> Agreements:
+    """Judge every pair; equal facts without gaps need no second look."""
+    ours, theirs = sides.baseline, sides.candidate
+    verdicts: dict[int, Verdict] = {}
+    for i, j in enumerate(sides.pairing.partner_a):
+        if j < 0:
+            continue
+        if (
+            ours.records.inputs[i] == theirs.records.inputs[j]
+            and ours.output_facts[i] == theirs.output_facts[j]
+            and sides.same_scheme
+            and not _has_gap(ours.calls[i])
+            and not ours.recorded.tagged
+            and not theirs.recorded.tagged
+        ):
+            continue
+        verdicts[i] = _verdict(sides, i, j)
+    return Agreements(verdicts=verdicts)
+
+
+def _has_gap(call: Call) -> bool:
+    for slot in call.inputs:
+        if type(slot.bits) is not str:
+            return True
+    return any(type(slot.bits) is not str for slot in call.outputs)
+
+
+def _verdict(sides: Sides, i: int, j: int) -> Verdict:
+    inputs = list(judged_slots(sides, i, j, direction="i"))
+    outputs = list(judged_slots(sides, i, j, direction="o"))
+    ours, theirs = sides.baseline, sides.candidate
+    return Verdict(
+        inputs=_places(inputs),
+        outputs=_places(outputs),
+        scalars=ours.scalar_facts[ours.calls[i].scalars] != theirs.scalar_facts[theirs.calls[j].scalars],
+        compared=sum(found.judged.agreement is not Agreement.NOT_COMPARABLE for found in (*inputs, *outputs)),
+        unseen_inputs=any(_unseen(found) for found in inputs),
+    )
+
+
+class JudgedSlot(NamedTuple):
+    """One slot of a pair: its places on both sides (-1: not there) and what was judged."""
+
+    place_a: int
+    place_b: int
+    judged: Judged
+    pair: SlotPair | None
+
+
+def judged_slots(sides: Sides, i: int, j: int, *, direction: str) -> Iterator[JudgedSlot]:
+    """Judge the slots of one direction, matched by name."""
+    ours, theirs = sides.baseline, sides.candidate
+    left = ours.calls[i].inputs if direction == "i" else ours.calls[i].outputs
+    right = theirs.calls[j].inputs if direction == "i" else theirs.calls[j].outputs
+    places = {theirs.recorded.names[slot.name]: place for place, slot in enumerate(right)}
+    for place, slot in enumerate(left):
+        other = places.pop(ours.recorded.names[slot.name], None)
+        if other is None:
+            yield JudgedSlot(place, -1, Judged(Agreement.NOT_COMPARABLE, Incomparable.ONE_SIDE_ONLY), None)
+            continue
+        pair = SlotPair(
+            slot,
+            right[other],
+            (ours.recorded.kinds[slot.kind], theirs.recorded.kinds[right[other].kind]),
+            (
+                ours.recorded.details.get((ours.calls[i].id, direction, place)),
+                theirs.recorded.details.get((theirs.calls[j].id, direction, other)),
+            ),
+            sides.same_scheme,
+        )
+        yield JudgedSlot(place, other, judge(pair), pair)
+    for other in places.values():
+        yield JudgedSlot(-1, other, Judged(Agreement.NOT_COMPARABLE, Incomparable.ONE_SIDE_ONLY), None)
+
+
+def _places(slots: list[JudgedSlot]) -> tuple[int, ...]:
+    return tuple(found.place_a for found in slots if found.judged.agreement is Agreement.DIFFERENT)
+
+
+def _unseen(found: JudgedSlot) -> bool:
+    """Whether an input's value stayed unseen; bytes that nobody had written have no value to see (CA-35)."""
+    if found.judged.agreement is not Agreement.NOT_COMPARABLE:
+        return False
+    if found.pair is None:
+        return True
+    bits = (found.pair.baseline.bits, found.pair.candidate.bits)
+    return not all(isinstance(b, Gap) and b.gap is CaptureGap.UNINITIALISED for b in bits)

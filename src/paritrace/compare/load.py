@@ -1,0 +1,165 @@
+"""Loading a run for comparison: each session's calls, definitions, states and marks, from its journal."""
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from paritrace.compare.settings import Settings
+from paritrace.evidence.calls import (
+    Call,
+    CodeMark,
+    ConfigMark,
+    Context,
+    Detail,
+    EndMark,
+    Function,
+    GapMark,
+    JournalHeader,
+    Kind,
+    LevelMark,
+    LossMark,
+    LossOfBytes,
+    Name,
+    NotCaptured,
+    Origin,
+    Scalars,
+    Scope,
+    Site,
+    State,
+    StateNames,
+    StepMark,
+)
+from paritrace.evidence.codec import Record
+from paritrace.evidence.journal import Loss
+from paritrace.runs.reading import Run, SessionView
+
+
+@dataclass(slots=True, kw_only=True)
+class Recorded:
+    """What one process session recorded. Calls are in execution order, which is the order of their ids."""
+
+    session: SessionView
+    header: JournalHeader | None = None
+    calls: list[Call] = field(default_factory=list)
+    functions: dict[int, Function] = field(default_factory=dict)
+    sites: dict[int, Site] = field(default_factory=dict)
+    scopes: dict[int, Scope] = field(default_factory=dict)
+    contexts: dict[int, Context] = field(default_factory=dict)
+    kinds: dict[int, Kind] = field(default_factory=dict)
+    names: dict[int, str] = field(default_factory=dict)
+    origins: dict[int, Origin] = field(default_factory=dict)
+    scalars: dict[int, Scalars] = field(default_factory=dict)
+    state_names: dict[int, StateNames] = field(default_factory=dict)
+    details: dict[tuple[int, str, int], Detail] = field(default_factory=dict)
+    states: list[State] = field(default_factory=list)
+    losses: list[LossMark] = field(default_factory=list)
+    steps: list[StepMark] = field(default_factory=list)
+    levels: list[LevelMark] = field(default_factory=list)
+    gaps: Counter[str] = field(default_factory=Counter)
+    config: dict[str, dict[str, str]] = field(default_factory=lambda: defaultdict(dict))
+    code: dict[str, str] = field(default_factory=dict)
+    not_captured: list[str] = field(default_factory=list)
+    end: EndMark | None = None
+    bytes_lost: int = 0
+    tagged: bool = False  # some slot bears a semantics tag (CA-5)
+
+
+class Batched(Protocol):
+    """A reader of a journal that yields its records in batches."""
+
+    def batches(self) -> Iterator[Iterable[Record | Loss]]: ...
+
+
+def load(run: Run, session: SessionView, *, settings: Settings) -> Recorded:
+    """Read one session's journal whole; calls of steps that are not compared are left out."""
+    found = Recorded(session=session)
+    read(found, run.journal(session.session_id), settings=settings)
+    return found
+
+
+def read(found: Recorded, journal: Batched, *, settings: Settings) -> None:
+    """Take every record of a journal in, then bring the calls into execution order."""
+    contexts = found.contexts
+    wanted: dict[int, bool] = {}
+    keep = found.calls.append
+    details = found.details
+    for batch in journal.batches():
+        for record in batch:
+            kind = type(record)
+            if kind is Call:
+                assert isinstance(record, Call)  # for the type checker: `kind` is what the loop can afford
+                if record.context not in wanted:
+                    wanted[record.context] = settings.takes_step(contexts[record.context].step)
+                if wanted[record.context]:
+                    keep(record)
+            elif kind is Detail:
+                assert isinstance(record, Detail)
+                details[record.call, record.side, record.slot] = record
+                if record.semantics is not None:
+                    found.tagged = True
+            else:
+                _take(found, record, settings)
+    found.calls.sort(key=lambda call: call.id)
+
+
+def _take(found: Recorded, record: Record | Loss, settings: Settings) -> None:
+    match record:
+        case State() | LossMark() | StepMark() | LevelMark():
+            _take_step(found, record, settings)
+        case Loss() | LossOfBytes():
+            found.bytes_lost += record.length
+        case GapMark():
+            found.gaps[record.reason.value] += record.count
+        case ConfigMark():
+            found.config[record.source].update(record.values)
+        case CodeMark():
+            found.code.update(record.files)
+        case NotCaptured():
+            found.not_captured.extend(name for name in record.names if name not in found.not_captured)
+        case JournalHeader():
+            found.header = record
+        case EndMark():
+            found.end = record
+        case _:
+            _define(found, record)
+
+
+def _take_step(found: Recorded, record: State | LossMark | StepMark | LevelMark, settings: Settings) -> None:
+    match record:
+        case State():
+            # the state after the last compared step is the begin of the next one: it belongs to both
+            if settings.takes_step(record.step) or (record.moment == "begin" and settings.takes_step(record.step - 1)):
+                found.states.append(record)
+        case LossMark():
+            if settings.takes_step(record.step):
+                found.losses.append(record)
+        case StepMark():
+            if settings.takes_step(record.step):
+                found.steps.append(record)
+        case LevelMark():
+            found.levels.append(record)
+
+
+def _define(found: Recorded, record: Record | Loss) -> None:
+    match record:
+        case Function():
+            found.functions[record.id] = record
+        case Site():
+            found.sites[record.id] = record
+        case Scope():
+            found.scopes[record.id] = record
+        case Context():
+            found.contexts[record.id] = record
+        case Kind():
+            found.kinds[record.id] = record
+        case Name():
+            found.names[record.id] = record.text
+        case Origin():
+            found.origins[record.id] = record
+        case Scalars():
+            found.scalars[record.id] = record
+        case StateNames():
+            found.state_names[record.id] = record
+        case _:
+            pass  # nothing else is a definition
