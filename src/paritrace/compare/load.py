@@ -32,7 +32,8 @@ from paritrace.evidence.calls import (
 )
 from paritrace.evidence.codec import Record
 from paritrace.evidence.journal import Loss
-from paritrace.runs.reading import Run, SessionView
+from paritrace.runs.reading import Run
+from paritrace.runs.views import SessionView
 
 
 @dataclass(slots=True, kw_only=True)

@@ -35,6 +35,16 @@ class Lines:
         lines = text.splitlines() if text is not None else []
         return lines[site.line - 1].strip() if 0 < site.line <= len(lines) else ""
 
+    def changed(self, baseline: str, candidate: str) -> tuple[list[tuple[int, str]], list[tuple[int, str]]] | None:
+        """The lines (number, stripped text) that only one version has, by side; None when a source is missing."""
+        relations = self.relations(baseline, candidate)
+        left, right = self._sources[0](baseline), self._sources[1](candidate)
+        if relations is None or left is None or right is None:
+            return None
+        ours = [(n, text.strip()) for n, text in enumerate(left.splitlines(), 1) if n not in relations.forward]
+        theirs = [(n, text.strip()) for n, text in enumerate(right.splitlines(), 1) if n not in relations.back]
+        return ours, theirs
+
     def _related(self, baseline: str, candidate: str) -> Relations | None:
         left, right = self._sources[0](baseline), self._sources[1](candidate)
         if left is None or right is None:

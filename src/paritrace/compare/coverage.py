@@ -1,0 +1,49 @@
+"""What each side recorded of what it was asked to, and what got lost (EV-6, CA-24)."""
+
+from collections import Counter
+from collections.abc import Sequence
+
+from paritrace.compare.load import Recorded
+from paritrace.compare.result import SideCoverage
+from paritrace.runs.reading import Run
+
+EXPECTED_STEPS = "expected_steps"
+
+
+def side_coverage(run: Run, sessions: Sequence[Recorded]) -> SideCoverage:
+    """Sum up the sessions of one side; it is complete only if what was expected was declared and seen (CA-24)."""
+    seen = _common_steps(sessions)
+    expected = _expected(run)
+    gaps: Counter[str] = Counter()
+    for session in sessions:
+        gaps.update(session.gaps)
+    lost = sum(session.bytes_lost for session in sessions)
+    sealed = all(session.end is not None for session in sessions)
+    whole = expected is not None and set(range(*expected)) <= set(seen)
+    statuses = sorted({session.session.seen.words for session in sessions})
+    return SideCoverage(
+        steps_seen=seen,
+        expected_steps=None if expected is None else expected[1] - expected[0],
+        complete=whole and sealed and not lost and not gaps,
+        status="; ".join(statuses),
+        gaps=dict(sorted(gaps.items())),
+        bytes_lost=lost,
+        not_captured=tuple(sorted({name for session in sessions for name in session.not_captured})),
+    )
+
+
+def _common_steps(sessions: Sequence[Recorded]) -> tuple[int, ...]:
+    """The steps of which every session recorded calls or a mark."""
+    steps = [_steps(session) for session in sessions]
+    return tuple(sorted(set.intersection(*steps))) if steps else ()
+
+
+def _steps(session: Recorded) -> set[int]:
+    used = {call.context for call in session.calls}
+    return {session.contexts[context].step for context in used} | {mark.step for mark in session.steps}
+
+
+def _expected(run: Run) -> tuple[int, int] | None:
+    text = run.envelope.metadata.get(EXPECTED_STEPS, "")
+    first, _, end = text.partition(":")
+    return (int(first), int(end)) if first.isdecimal() and end.isdecimal() else None

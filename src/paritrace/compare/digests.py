@@ -1,0 +1,111 @@
+"""Comparing what is known of each step without its calls: state inventory, losses, gradient norms (CA-29, A-13)."""
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from paritrace.compare.load import Recorded
+from paritrace.compare.settings import Settings
+from paritrace.evidence.calls import State
+from paritrace.evidence.gaps import Gap
+
+Key = tuple[int, int, str, str, str]
+"""Step, micro-batch, moment, group, name."""
+
+Figures = dict[Key, str | None]
+MOMENTS = ("begin", "batch", "loss", "grads", "grad_norm")
+
+
+class DigestDifference(NamedTuple):
+    """One figure of a step that differs, in the words it was recorded in."""
+
+    step: int
+    microbatch: int
+    moment: str
+    group: str
+    name: str
+    baseline: str
+    candidate: str
+
+
+class Digests(NamedTuple):
+    """What both sides recorded per step: keys that agree, keys that differ, keys that only one side could state."""
+
+    equal: set[Key]
+    different: dict[Key, DigestDifference]
+    unknown: set[Key]
+
+    def differs(self, step: int, *groups: str, moment: str = "") -> bool:
+        """Whether anything of these groups differs at this step (and moment)."""
+        return any(k[0] == step and k[3] in groups and (not moment or k[2] == moment) for k in self.different)
+
+    def agrees(self, step: int, *groups: str, moment: str = "") -> bool:
+        """Whether anything of these groups was compared at this step and nothing of them differs."""
+        seen = any(k[0] == step and k[3] in groups and (not moment or k[2] == moment) for k in self.equal)
+        return seen and not self.differs(step, *groups, moment=moment)
+
+    def steps(self) -> list[int]:
+        """The steps of which both sides stated anything."""
+        return sorted({key[0] for key in self.equal} | {key[0] for key in self.different})
+
+
+def compare_digests(baseline: Recorded, candidate: Recorded, *, settings: Settings) -> Digests:
+    """Compare the two sides figure by figure; a gap on either side makes the figure unknown."""
+    ours, theirs = dict(_figures(baseline, settings)), dict(_figures(candidate, settings))
+    found = Digests(set(), {}, set())
+    for key in ours.keys() | theirs.keys():
+        left, right = ours.get(key), theirs.get(key)
+        if left is None or right is None:
+            found.unknown.add(key)
+        elif left == right:
+            found.equal.add(key)
+        else:
+            found.different[key] = DigestDifference(*key, left, right)
+    idle = _idle_generators(found, ours, theirs)
+    for key in idle:
+        del found.different[key]
+        found.unknown.add(key)
+    return found
+
+
+def _idle_generators(found: Digests, ours: Figures, theirs: Figures) -> list[Key]:
+    """Differing states of generators that no side was seen to draw from: their seeds differ and nothing reads them."""
+    differing = [key for key in found.different if key[3] == "rng"]
+    moved = {name for figures in (ours, theirs) for name in _moved_generators(figures)}
+    return [key for key in differing if key[4] not in moved]
+
+
+def _moved_generators(figures: Figures) -> set[str]:
+    """The generators whose state changed from one step's begin to another's."""
+    values: dict[str, set[str]] = {}
+    for key, value in figures.items():
+        if key[3] == "rng" and value is not None:
+            values.setdefault(key[4], set()).add(value)
+    return {name for name, seen in values.items() if len(seen) > 1}
+
+
+def moment_order(key: Key) -> tuple[int, int, int]:
+    """Sort keys by the order in which their moments happen."""
+    return (key[0], key[1], MOMENTS.index(key[2]) if key[2] in MOMENTS else len(MOMENTS))
+
+
+def _figures(side: Recorded, settings: Settings) -> Iterator[tuple[Key, str | None]]:
+    for state in side.states:
+        yield from _state(side, state, settings)
+    for place, loss in enumerate(side.losses):
+        earlier = sum(other.step == loss.step and other.microbatch == loss.microbatch for other in side.losses[:place])
+        name = "loss" if not earlier else f"loss[{earlier}]"
+        yield (loss.step, loss.microbatch, "loss", "loss", name), _value(loss.value)
+    for step in side.steps:
+        yield (step.step, 0, "grad_norm", "grad_norm", "grad_norm"), _value(step.grad_norm)
+
+
+def _state(side: Recorded, state: State, settings: Settings) -> Iterator[tuple[Key, str | None]]:
+    names = side.state_names[state.names]
+    for name, value in zip(names.names, state.values, strict=False):
+        spelled = settings.spelled(name)
+        if not settings.ignores(spelled):
+            yield (state.step, state.microbatch, state.moment, names.group, spelled), _value(value)
+
+
+def _value(value: object) -> str | None:
+    return None if isinstance(value, Gap) else str(value)

@@ -1,0 +1,158 @@
+"""From blames to statements: the first difference, the origins in order, findings in sentences (CP-8, CP-29, CP-30)."""
+
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from msgspec.structs import replace
+
+from paritrace.compare.describe import pair_difference, region_difference
+from paritrace.compare.origins import Root
+from paritrace.compare.outside import Moment, figure_difference, moment_of_call, moment_of_figure, unexplained
+from paritrace.compare.ranks import RankComparison
+from paritrace.compare.result import Difference, DifferenceClass, Finding, Group
+
+STRENGTH = "bits only"
+NAMED = frozenset({Group.ORIGINATES, Group.OUTSIDE, Group.REWIRED})
+MAX_ORIGINS = 200  # more are consequences of each other's neighbourhood; the rows hold every call
+MAX_FINDINGS = 10
+
+
+class Placed(NamedTuple):
+    """A difference with its place in the order of execution and what follows from it."""
+
+    moment: Moment
+    order: int  # of the baseline's calls inside the moment
+    difference: Difference
+    consequences: int
+
+
+def placed(of: RankComparison) -> list[Placed]:
+    """Everything of one rank that may stand as first difference or origin, in order of execution."""
+    found = [*_figures(of), *_pairs(of), *_regions(of)]
+    found.sort(key=lambda item: (item.moment, item.order))
+    return found
+
+
+def _figures(of: RankComparison) -> Iterator[Placed]:
+    """The earliest unexplained figure, unless a call that reads it says so itself."""
+    told = {blame.outside.name for blame in of.origins.blames.values() if blame.outside is not None}
+    figures = [figure for figure in unexplained(of) if figure.name not in told]
+    if figures and not (told and figures[0].moment == "begin"):
+        yield Placed(moment_of_figure(figures[0]), -1, figure_difference(of, figures[0]), 0)
+
+
+def _pairs(of: RankComparison) -> Iterator[Placed]:
+    wanted = [i for i, blame in of.origins.blames.items() if blame.group in NAMED]
+    undecided = [i for i, b in of.origins.blames.items() if b.group in (Group.UNDETERMINED, Group.AFTER_UNALIGNED)]
+    for i in [*sorted(wanted)[:MAX_ORIGINS], *_first(of, undecided)]:
+        root: Root = ("call", i)
+        yield Placed(
+            moment_of_call(of, i),
+            of.sides.baseline.calls[i].left,
+            pair_difference(of, i, of.origins.blames[i]),
+            of.origins.consequences[root],
+        )
+
+
+def _first(of: RankComparison, items: Sequence[int]) -> list[int]:
+    """The first of them in order of execution: one is enough to say that something could not be decided."""
+    calls = of.sides.baseline.calls
+    return sorted(items, key=lambda i: calls[i].left)[:1]
+
+
+def _regions(of: RankComparison) -> Iterator[Placed]:
+    calls = of.sides.baseline.calls
+    for place, shown_by in list(of.origins.regions.items())[:MAX_ORIGINS]:
+        reader = shown_by if shown_by >= 0 else _reader(of, place)
+        difference = region_difference(of, place, reader)
+        stretch = of.stretches.found[place]
+        last = stretch.a[-1] if stretch.a else stretch.after[0]
+        order = calls[last].left if last >= 0 else -1
+        moment = moment_of_call(of, reader) if reader >= 0 else Moment(difference.step, difference.microbatch, 0)
+        yield Placed(moment, order, difference, of.origins.consequences["region", place])
+
+
+def _reader(of: RankComparison, place: int) -> int:
+    """The first paired call whose difference goes back to this stretch."""
+    calls = of.sides.baseline.calls
+    readers = [i for i, blame in of.origins.blames.items() if blame.root == ("region", place)]
+    return min(readers, key=lambda i: calls[i].left, default=-1)
+
+
+def first_of(ranks: Sequence[list[Placed]]) -> Difference | None:
+    """The first difference over all ranks; of equal moments the lowest rank's."""
+    firsts = [items[0] for items in ranks if items]
+    first = min(firsts, key=lambda item: (item.moment, item.difference.rank), default=None)
+    return None if first is None else first.difference
+
+
+def origins_of(ranks: Sequence[list[Placed]]) -> tuple[Difference, ...]:
+    """What differences go back to, per rank in order of execution."""
+    return tuple(item.difference for items in ranks for item in items[:MAX_ORIGINS] if item.difference.group in NAMED)
+
+
+def findings(ranks: Sequence[list[Placed]]) -> tuple[Finding, ...]:
+    """The first difference and the other origins, one sentence each, at most ten."""
+    ordered = sorted(
+        (item for items in ranks for item in items), key=lambda item: (item.moment, item.difference.rank, item.order)
+    )
+    named = [item for item in ordered if item.difference.group in NAMED or item is ordered[0]]
+    return tuple(_finding(number, item) for number, item in enumerate(named[:MAX_FINDINGS], 1))
+
+
+def _finding(number: int, item: Placed) -> Finding:
+    place = item.difference
+    measured = next((slot.relative_error for slot in place.slots if slot.relative_error is not None), None)
+    return Finding(
+        id=f"F{number}",
+        sentence=sentence(place),
+        strength=STRENGTH,
+        place=replace(place),
+        measured=measured,
+        consequences=item.consequences,
+    )
+
+
+def sentence(place: Difference) -> str:
+    """Say in one sentence where the runs part and what kind of statement that is."""
+    where = f"step {place.step}, {place.phase}"
+    module = f" in {place.module}" if place.module else ""
+    at = f" at {place.file}:{place.line}" if place.line > 0 else ""
+    match place.group:
+        case Group.OUTSIDE:
+            return f"The runs differ before any recorded call: {place.cause} (rank {place.rank}, {where})."
+        case Group.REWIRED:
+            return f"{place.function}{module}{at} reads another source at {where} (rank {place.rank}): {place.cause}."
+        case Group.ORIGINATES if place.region:
+            return f"The runs part at {where}{module} (rank {place.rank}): {_region(place)}."
+        case Group.ORIGINATES:
+            return (
+                f"The runs part at {where}{module} (rank {place.rank}): {place.function}{at} gets equal inputs and"
+                f" gives other outputs{_size(place)}."
+            )
+        case _ if place.level == "digest":
+            return (
+                f"The runs part at {where} (rank {place.rank}): {place.slot} differs, and no recorded call shows where."
+            )
+        case _:
+            return (
+                f"The first differing call is {place.function}{at} at {where}{module} (rank {place.rank}); where the"
+                f" difference comes from is not determined{': ' + place.cause if place.cause else ''}."
+            )
+
+
+def _region(place: Difference) -> str:
+    ours, theirs = place.region_calls
+    if not ours or not theirs:
+        side, site = ("baseline", place.baseline_site) if ours else ("candidate", place.candidate_site)
+        return f"{ours or theirs} calls recorded on the {side} only at {site} ({place.function}) change what follows"
+    return f"{ours} calls at {place.baseline_site} against {theirs} at {place.candidate_site}, whose inputs agree"
+
+
+def _size(place: Difference) -> str:
+    for slot in place.slots:
+        if slot.difference_class is DifferenceClass.NON_FINITE_APPEARED:
+            return f" ({slot.baseline} against {slot.candidate})"
+        if slot.relative_error is not None:
+            return f", by about {slot.relative_error:.1e}"
+    return ""

@@ -1,0 +1,76 @@
+"""Where the inputs of calls come from: recorded flow only, never a pair or a fingerprint (CP-20)."""
+
+from collections import defaultdict
+from typing import NamedTuple
+
+from paritrace.compare.translate import Side
+from paritrace.evidence.calls import Flag, Origin, OriginKind, Slot
+
+
+class FromCall(NamedTuple):
+    """An input made by a recorded call: its index on its side (`call`), and which of its outputs."""
+
+    call: int
+    output: int
+
+
+class FromOrigin(NamedTuple):
+    """An input that no recorded call made; `name` is spelled alike on both sides, `kind` first."""
+
+    kind: OriginKind
+    name: str
+
+
+class FromUncompared(NamedTuple):
+    """An input made by a recorded call that takes no part: ignored, or of a step that is not compared."""
+
+    record: int
+
+
+Source = FromCall | FromOrigin | FromUncompared
+UNKNOWN = FromOrigin(OriginKind.UNKNOWN, "")
+
+
+def source_of(side: Side, slot: Slot) -> Source:
+    """Return where a slot's value comes from, as recorded."""
+    source = slot.source
+    if not isinstance(source, int):
+        index = side.index_of.get(source[0])
+        return FromUncompared(source[0]) if index is None else FromCall(index, source[1])
+    if source < 0:
+        return UNKNOWN
+    origin: Origin = side.recorded.origins[source]
+    return FromOrigin(origin.kind, side.origin_names[source].partition(":")[2])
+
+
+class Views:
+    """Unpaired calls whose outputs are views: between a producer and its reader, they may change what is read."""
+
+    def __init__(self, side: Side, partners: list[int]) -> None:
+        self._by_source: dict[Source, list[int]] = defaultdict(list)
+        for index, call in enumerate(side.calls):
+            if partners[index] < 0 and call.flags & Flag.VIEW:
+                for slot in call.inputs[:1]:
+                    self._by_source[source_of(side, slot)].append(index)
+
+    def between(self, source: Source, *, before: int) -> list[int]:
+        """The unpaired views of a source that were taken before call `before`."""
+        return [index for index in self._by_source.get(source, ()) if index < before]
+
+
+class Draws:
+    """The calls that draw from each generator, in execution order."""
+
+    def __init__(self, side: Side) -> None:
+        self._last: dict[int, int] = {}
+        latest: dict[str, int] = {}
+        for index, call in enumerate(side.calls):
+            for slot in call.inputs:
+                source = source_of(side, slot) if isinstance(slot.source, int) else None
+                if isinstance(source, FromOrigin) and source.kind is OriginKind.RNG:
+                    self._last[index] = latest.get(source.name, -1)
+                    latest[source.name] = index
+
+    def previous(self, index: int) -> int:
+        """The draw before this one from the same generator, -1 if there was none."""
+        return self._last.get(index, -1)

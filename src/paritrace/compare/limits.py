@@ -1,0 +1,14 @@
+"""The fixed limits that every comparison carries (CP-23)."""
+
+from paritrace.compare.result import Limit
+
+LIMITS = (
+    Limit("pairs_are_candidates", "Pairs are candidates for correspondence, not semantic identity."),
+    Limit("order_supposes_equal_execution", "Pairing by order supposes an equal order of execution."),
+    Limit("equal_summaries_not_equal_tensors", "Equal summaries of inputs do not prove equal tensors."),
+    Limit("ok_speaks_of_recorded_fields", "`ok` speaks of the recorded fields only."),
+    Limit("first_of_the_compared", "The first difference among what was compared may not be the earliest."),
+    Limit("links_are_no_data_flow", "Links and pairs are no data flow; flow is said only where it was recorded."),
+    Limit("no_equivalence_no_cause", "A report is neither an equivalence result nor a root cause."),
+    Limit("no_envelope", "No perturbed baseline exists: differences are in bits, their importance is not judged."),
+)

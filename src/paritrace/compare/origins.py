@@ -1,0 +1,324 @@
+"""Where differences come from: one group per differing call, regions that originate, consequences counted (CP-8)."""
+
+from bisect import bisect_left, bisect_right, insort
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from paritrace.compare.agreement import Agreements, Sides, Verdict, judged_slots
+from paritrace.compare.digests import Digests
+from paritrace.compare.flows import Draws, FromCall, FromOrigin, FromUncompared, Source, Views, source_of
+from paritrace.compare.regions import STATEFUL, Regions
+from paritrace.compare.result import Agreement, Group
+from paritrace.evidence.calls import Call, Level, OriginKind, Phase
+
+Root = tuple[str, int]
+"""What a difference goes back to: ("call", baseline index) or ("region", stretch)."""
+
+
+class Blame(NamedTuple):
+    """The group of a differing pair, why, what it goes back to, and the slot that decided."""
+
+    group: Group
+    cause: str = ""
+    root: Root | None = None
+    slot: int = -1  # place in the baseline's inputs, or -1 for an output
+    outside: FromOrigin | None = None
+
+
+PRECEDENCE = (Group.REWIRED, Group.PROPAGATES, Group.AFTER_UNALIGNED, Group.OUTSIDE, Group.UNDETERMINED)
+
+
+@dataclass(slots=True, kw_only=True)
+class Origins:
+    """All blames of one pair of sessions, by the baseline's index; regions that originate, by stretch."""
+
+    blames: dict[int, Blame] = field(default_factory=dict)
+    regions: dict[int, int] = field(default_factory=dict)  # stretch -> the differing pair that showed it
+    consequences: Counter[Root] = field(default_factory=Counter)
+
+
+def find_origins(sides: Sides, verdicts: Agreements, *, digests: Digests, regions: Regions) -> Origins:
+    """Blame every pair that differs in bits, in the order in which the baseline finished them."""
+    return _Search(sides, verdicts, digests=digests, regions=regions).run()
+
+
+class _Search:
+    def __init__(self, sides: Sides, verdicts: Agreements, *, digests: Digests, regions: Regions) -> None:
+        self._sides = sides
+        self._verdicts = verdicts
+        self._digests = digests
+        self._regions = regions
+        self._found = Origins()
+        self._differing: list[int] = []  # ids of the baseline's differing calls so far, rising
+        self._sources: list[int] = []  # ids of those that are not mere consequences
+        self._latest: Root | None = None
+        self._first_step: int | None = None
+        pairing = sides.pairing
+        self._views = (Views(sides.baseline, pairing.partner_a), Views(sides.candidate, pairing.partner_b))
+        self._draws = (Draws(sides.baseline), Draws(sides.candidate))
+
+    def run(self) -> Origins:
+        calls = self._sides.baseline.calls
+        differing = [i for i, v in self._verdicts.verdicts.items() if v.inputs or v.outputs]
+        for i in sorted(differing, key=lambda index: calls[index].left):
+            blame = self._blame(i, self._verdicts.verdicts[i])
+            self._found.blames[i] = blame
+            self._note(i, blame)
+        return self._found
+
+    def _note(self, i: int, blame: Blame) -> None:
+        insort(self._differing, self._sides.baseline.calls[i].id)
+        if blame.group not in (Group.PROPAGATES, Group.CONTAINS):
+            insort(self._sources, self._sides.baseline.calls[i].id)
+        if self._first_step is None:
+            self._first_step = self._sides.baseline.context_of(i)[0]
+        if blame.root is not None:
+            self._latest = self._latest or blame.root
+            if blame.root != ("call", i):
+                self._found.consequences[blame.root] += 1
+
+    def _blame(self, i: int, verdict: Verdict) -> Blame:
+        if not verdict.inputs:
+            return self._without_input(i, verdict)
+        blames = [self._of_input(i, place) for place in verdict.inputs]
+        return min(blames, key=lambda blame: PRECEDENCE.index(blame.group))
+
+    # --- calls whose inputs agree ------------------------------------------------------------------------------
+
+    def _without_input(self, i: int, verdict: Verdict) -> Blame:
+        inner = self._inner(i)
+        if inner is not None:
+            return inner
+        if self._only_observes(i):
+            if self._latest is not None:
+                return Blame(Group.PROPAGATES, "a gradient observed after an earlier difference", self._latest)
+            return Blame(Group.UNDETERMINED, "a gradient was observed here; the calls that made it were not recorded")
+        if verdict.unseen_inputs:
+            return Blame(Group.UNDETERMINED, "an input was not captured", ("call", i))
+        return Blame(Group.ORIGINATES, root=("call", i))
+
+    def _only_observes(self, i: int) -> bool:
+        """A gradient at a module's output: the record shows a value and computed nothing."""
+        side = self._sides.baseline
+        backward = side.context_of(i)[2] == Phase.BACKWARD
+        return backward and side.level_of(i) is Level.MODULE and not side.calls[i].inputs
+
+    def _inner(self, i: int) -> Blame | None:
+        """The innermost originates: an enclosing call contains it (CP-8)."""
+        call = self._sides.baseline.calls[i]
+        sources = _within(self._sources, call.id, call.left)
+        if sources:
+            first = self._sides.baseline.index_of[sources[0]]
+            return Blame(Group.CONTAINS, root=self._found.blames[first].root)
+        inner = _within(self._differing, call.id, call.left)
+        if inner:
+            first = self._sides.baseline.index_of[inner[0]]
+            return Blame(Group.PROPAGATES, "a call inside reads something that differed before", self._root(first))
+        return self._inner_region(i)
+
+    def _inner_region(self, i: int) -> Blame | None:
+        places = self._regions_inside(i)
+        for place in reversed(places):
+            border = self._regions.border(frozenset((place,)))
+            if border.agrees:
+                self._found.regions.setdefault(place, i)
+                return Blame(Group.CONTAINS, root=("region", place))
+        if not places:
+            return None
+        return Blame(Group.AFTER_UNALIGNED, "calls inside are unaligned", ("region", places[-1]))
+
+    def _regions_inside(self, i: int) -> list[int]:
+        """The stretches with a call inside this pair of calls, in the order of the side that has them."""
+        ours, theirs = self._sides.baseline.calls, self._sides.candidate.calls
+        j = self._sides.pairing.partner_a[i]
+        found = {
+            place: None
+            for belongs, calls, index in (
+                (self._regions.stretches.of_a, ours, i),
+                (self._regions.stretches.of_b, theirs, j),
+            )
+            for inner in _inside(calls, index)
+            if (place := belongs[inner]) >= 0
+        }
+        return list(found)
+
+    # --- calls with a differing input --------------------------------------------------------------------------
+
+    def _of_input(self, i: int, place: int) -> Blame:
+        ours, theirs = self._sides.baseline, self._sides.candidate
+        j = self._sides.pairing.partner_a[i]
+        slot = ours.calls[i].inputs[place]
+        name = ours.recorded.names[slot.name]
+        other = next(s for s in theirs.calls[j].inputs if theirs.recorded.names[s.name] == name)
+        left, right = source_of(ours, slot), source_of(theirs, other)
+        match left, right:
+            case FromCall(), FromCall():
+                blame = self._of_makers(i, left, right)
+            case FromOrigin(), FromOrigin():
+                blame = self._of_names(i, left, right)
+            case (FromCall() as maker, _) if self._sides.pairing.partner_a[maker.call] < 0:
+                blame = self._of_unaligned(self._places(0, maker.call))
+            case (_, FromCall() as maker) if self._sides.pairing.partner_b[maker.call] < 0:
+                blame = self._of_unaligned(self._places(1, maker.call))
+            case (FromUncompared(), _) | (_, FromUncompared()):
+                blame = Blame(Group.UNDETERMINED, "what made this input is not part of the comparison")
+            case _:
+                blame = Blame(Group.REWIRED, f"read from {self._told(left, 0)}, now from {self._told(right, 1)}")
+        return blame._replace(slot=place) if blame.root else blame._replace(slot=place, root=("call", i))
+
+    def _of_makers(self, i: int, left: FromCall, right: FromCall) -> Blame:
+        pairing = self._sides.pairing
+        partner, other = pairing.partner_a[left.call], pairing.partner_b[right.call]
+        if partner == right.call:
+            if left.output != right.output:
+                return Blame(Group.REWIRED, "another output of the same call is read")
+            return self._of_maker(i, left, right)
+        if partner >= 0 and other >= 0:
+            return Blame(Group.REWIRED, f"read from {self._told(left, 0)}, now from {self._told(right, 1)}")
+        places: frozenset[int] = frozenset()
+        if partner < 0:
+            places |= self._places(0, left.call)
+        if other < 0:
+            places |= self._places(1, right.call)
+        blame = self._of_unaligned(places)
+        for maker, aligned in ((left.call, partner >= 0), (pairing.partner_b[right.call], other >= 0)):
+            if aligned and blame.group is Group.AFTER_UNALIGNED and self._output_differs(maker):
+                return Blame(Group.PROPAGATES, self._told_call(maker), self._root(maker))
+        return blame
+
+    def _of_maker(self, i: int, left: FromCall, right: FromCall) -> Blame:
+        """Both sides read the same output of a paired call."""
+        verdict = self._verdicts.verdicts.get(left.call)
+        if verdict is not None and left.output in verdict.outputs:
+            return Blame(Group.PROPAGATES, self._told_call(left.call), self._root(left.call))
+        viewed = self._viewed(i, left, right)
+        if viewed:
+            return self._of_unaligned(viewed)
+        if self._output_unseen(left):
+            return Blame(Group.UNDETERMINED, f"the output of {self._told_call(left.call)} was not captured")
+        return Blame(Group.OUTSIDE, f"written by nothing recorded after {self._told_call(left.call)} made it")
+
+    def _of_names(self, i: int, left: FromOrigin, right: FromOrigin) -> Blame:
+        if left.kind is OriginKind.RNG and right.kind is OriginKind.RNG:
+            return self._of_generator(i, left)
+        if left != right:
+            return Blame(Group.REWIRED, f"read from {self._told(left, 0)}, now from {self._told(right, 1)}")
+        if left.kind in STATEFUL or left.kind is OriginKind.GRADIENT:
+            return self._of_state(i, left)
+        viewed = self._viewed(i, left, right)
+        if viewed:
+            return self._of_unaligned(viewed)
+        if self._latest is not None and left.kind is not OriginKind.BATCH:
+            return Blame(Group.UNDETERMINED, "an input that no recorded call made, after earlier differences")
+        what = self._told(left, 0) if left.name else "a tensor that no recorded call made"
+        return Blame(Group.OUTSIDE, what, outside=left)
+
+    def _of_state(self, i: int, origin: FromOrigin) -> Blame:
+        """A named state that differs: since before anything differed, or since a step that followed a difference."""
+        first = self._first_difference_of(origin)
+        told = self._told(origin, 0)
+        if first is None:
+            viewed = self._viewed(i, origin, origin)
+            if viewed:
+                return self._of_unaligned(viewed)
+            if self._latest is not None:
+                return Blame(Group.PROPAGATES, f"{told}, after an earlier difference", self._latest)
+        elif self._latest is not None and self._first_step is not None and self._first_step < first:
+            return Blame(Group.PROPAGATES, f"{told} differs since step {first}", self._latest)
+        return Blame(Group.OUTSIDE, told, outside=origin)
+
+    def _of_generator(self, i: int, origin: FromOrigin) -> Blame:
+        """A generator's state goes back to the draw before it on each side."""
+        j = self._sides.pairing.partner_a[i]
+        before, other = self._draws[0].previous(i), self._draws[1].previous(j)
+        pairing = self._sides.pairing
+        if before < 0 and other < 0:
+            return Blame(Group.OUTSIDE, self._told(origin, 0), outside=origin)
+        if before >= 0 and pairing.partner_a[before] == other:
+            if before in self._found.blames:
+                return Blame(Group.PROPAGATES, self._told_call(before), self._root(before))
+            return Blame(Group.OUTSIDE, self._told(origin, 0), outside=origin)
+        places: frozenset[int] = frozenset()
+        if before >= 0 and pairing.partner_a[before] < 0:
+            places |= self._places(0, before)
+        if other >= 0 and pairing.partner_b[other] < 0:
+            places |= self._places(1, other)
+        if places:
+            return self._of_unaligned(places)
+        return Blame(Group.REWIRED, f"{self._told(origin, 0)}: random numbers are drawn in another order")
+
+    def _of_unaligned(self, places: frozenset[int]) -> Blame:
+        places = frozenset(place for place in places if place >= 0)
+        if not places:
+            return Blame(Group.AFTER_UNALIGNED, "made by an unaligned call")
+        border = self._regions.border(places)
+        place = max(places)
+        if border.differing_call >= 0:
+            return Blame(Group.PROPAGATES, self._told_call(border.differing_call), self._root(border.differing_call))
+        if border.differing_name is not None:
+            if self._latest is not None:
+                return Blame(Group.PROPAGATES, self._told(border.differing_name, 0), self._latest)
+            return Blame(Group.OUTSIDE, self._told(border.differing_name, 0), outside=border.differing_name)
+        if border.agrees:
+            for found in places:
+                self._found.regions.setdefault(found, -1)
+        return Blame(Group.AFTER_UNALIGNED, "made by an unaligned stretch", ("region", place))
+
+    # --- what the rules ask ------------------------------------------------------------------------------------
+
+    def _places(self, side: int, index: int) -> frozenset[int]:
+        return frozenset((self._regions.of(side, index),))
+
+    def _viewed(self, i: int, left: Source, right: Source) -> frozenset[int]:
+        """The stretches of unpaired views through which either side may read."""
+        j = self._sides.pairing.partner_a[i]
+        found = [self._regions.of(0, view) for view in self._views[0].between(left, before=i)]
+        found += [self._regions.of(1, view) for view in self._views[1].between(right, before=j)]
+        return frozenset(place for place in found if place >= 0)
+
+    def _first_difference_of(self, origin: FromOrigin) -> int | None:
+        """The first step at whose begin this named state differs, None if the inventories do not show it."""
+        group = STATEFUL.get(origin.kind)
+        steps = [k[0] for k in self._digests.different if k[2] == "begin" and k[3] == group and k[4] == origin.name]
+        return min(steps, default=None)
+
+    def _output_differs(self, i: int) -> bool:
+        verdict = self._verdicts.verdicts.get(i)
+        return verdict is not None and bool(verdict.outputs)
+
+    def _output_unseen(self, maker: FromCall) -> bool:
+        j = self._sides.pairing.partner_a[maker.call]
+        return any(
+            found.place_a == maker.output and found.judged.agreement is Agreement.NOT_COMPARABLE
+            for found in judged_slots(self._sides, maker.call, j, direction="o")
+        )
+
+    def _root(self, i: int) -> Root | None:
+        blame = self._found.blames.get(i)
+        return ("call", i) if blame is None or blame.root is None else blame.root
+
+    def _told(self, source: Source, side: int) -> str:
+        match source:
+            case FromCall(index, _):
+                return self._told_call(index, side=side)
+            case FromOrigin(kind, name):
+                return f"{kind.value} {name}".strip().replace("_", " ", 1)
+            case FromUncompared(record):
+                return f"record {record}, which is not compared"
+
+    def _told_call(self, index: int, *, side: int = 0) -> str:
+        mine = (self._sides.baseline, self._sides.candidate)[side]
+        function = mine.recorded.functions[mine.calls[index].function].name
+        module = mine.module_of(index)
+        return f"{function} in {module}" if module else function
+
+
+def _within(ids: list[int], first: int, last: int) -> list[int]:
+    """The ids strictly between two sequence numbers."""
+    return ids[bisect_right(ids, first) : bisect_left(ids, last)]
+
+
+def _inside(calls: list[Call], index: int) -> range:
+    """The indices of the calls that a call encloses: they follow it directly."""
+    return range(index + 1, bisect_left(calls, calls[index].left, key=lambda call: call.id))

@@ -1,0 +1,87 @@
+"""Comparing one process session of each side: correspondence, verdicts, stretches, origins, in that order."""
+
+from dataclasses import dataclass
+
+from paritrace.compare.agreement import Agreements, Sides, agreements
+from paritrace.compare.digests import Digests, compare_digests
+from paritrace.compare.load import Recorded
+from paritrace.compare.origins import Origins, find_origins
+from paritrace.compare.regions import Regions
+from paritrace.compare.result import Unpaired
+from paritrace.compare.settings import Settings
+from paritrace.compare.sites import Lines
+from paritrace.compare.translate import Side, translate
+from paritrace.correspondence.engine import correspond
+from paritrace.correspondence.stretches import Stretches, stretches
+from paritrace.evidence.calls import Flag
+
+BITS = "bits"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RankComparison:
+    """Everything known of one rank of both runs."""
+
+    rank: int
+    sides: Sides
+    verdicts: Agreements
+    stretches: Stretches
+    digests: Digests
+    origins: Origins
+    reasons: tuple[dict[int, Unpaired], dict[int, Unpaired]]
+    lines: Lines
+
+
+def compare_rank(baseline: Recorded, candidate: Recorded, *, settings: Settings, lines: Lines) -> RankComparison:
+    """Compare two sessions; nothing here reads files or decides what a person sees first."""
+    ours, theirs = translate(baseline, candidate, settings=settings, lines=lines)
+    found = correspond(ours.records, theirs.records)
+    sides = Sides(
+        baseline=ours,
+        candidate=theirs,
+        pairing=found.pairing,
+        homes=found.homes,
+        same_scheme=_scheme(baseline) == _scheme(candidate),
+    )
+    reasons = (_reasons(ours, theirs, sides, 0), _reasons(theirs, ours, sides, 1))
+    leave_out = tuple({i for i, why in of.items() if why is Unpaired.NOT_RECORDED} for of in reasons)
+    apart = stretches(found, leave_out=(leave_out[0], leave_out[1]))
+    digests = compare_digests(baseline, candidate, settings=settings)
+    verdicts = agreements(sides)
+    regions = Regions(sides, verdicts, apart, digests)
+    return RankComparison(
+        rank=baseline.session.rank,
+        sides=sides,
+        verdicts=verdicts,
+        stretches=apart,
+        digests=digests,
+        origins=find_origins(sides, verdicts, digests=digests, regions=regions),
+        reasons=reasons,
+        lines=lines,
+    )
+
+
+def _scheme(side: Recorded) -> str | None:
+    return None if side.header is None else side.header.schemes.get(BITS)
+
+
+def _reasons(mine: Side, other: Side, sides: Sides, side: int) -> dict[int, Unpaired]:
+    """Why each unpaired call of one side has no partner: what was recorded and seen comes before what was tried."""
+    pairing = sides.pairing
+    partners = pairing.partner_a if side == 0 else pairing.partner_b
+    given = pairing.reason_a if side == 0 else pairing.reason_b
+    captured = {(other.context_of(i)[0], layer) for i, layer in enumerate(other.records.layers)}
+    found: dict[int, Unpaired] = {}
+    for i, partner in enumerate(partners):
+        if partner >= 0:
+            continue
+        flags = mine.calls[i].flags
+        if (mine.context_of(i)[0], mine.records.layers[i]) not in captured:
+            found[i] = Unpaired.NOT_RECORDED
+        elif flags & Flag.COMPILED:
+            found[i] = Unpaired.NOT_OBSERVABLE_COMPILED
+        elif flags & Flag.LINK_AMBIGUOUS:
+            found[i] = Unpaired.LINK_AMBIGUOUS
+        else:
+            found[i] = given(i)
+    return found

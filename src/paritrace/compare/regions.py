@@ -1,0 +1,104 @@
+"""Unpaired stretches as composite calls: do their inputs agree at the border (CP-8a)?"""
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from paritrace.compare.agreement import Agreements, Sides
+from paritrace.compare.digests import Digests
+from paritrace.compare.flows import FromCall, FromOrigin, FromUncompared, Source, source_of
+from paritrace.correspondence.stretches import Stretches
+from paritrace.evidence.calls import OriginKind, Slot
+
+STATEFUL = {
+    OriginKind.PARAMETER: "parameter",
+    OriginKind.BUFFER: "buffer",
+    OriginKind.OPTIMIZER_STATE: "optimizer_state",
+}
+
+
+class Border(NamedTuple):
+    """What flows into a region: whether all of it agrees, and if not, which differing call or name is to blame."""
+
+    agrees: bool
+    differing_call: int = -1  # a paired call of the baseline whose output differs and flows in
+    differing_name: FromOrigin | None = None
+    unseen: bool = False  # something flows in that was not compared
+
+
+class Regions:
+    """The stretches of one comparison, each asked about its border at most once."""
+
+    def __init__(self, sides: Sides, verdicts: Agreements, stretches: Stretches, digests: Digests) -> None:
+        self.sides = sides
+        self.verdicts = verdicts
+        self.stretches = stretches
+        self.digests = digests
+        self._borders: dict[frozenset[int], Border] = {}
+
+    def of(self, side: int, index: int) -> int:
+        """The stretch that an unpaired call belongs to, -1 if none."""
+        return (self.stretches.of_a, self.stretches.of_b)[side][index]
+
+    def border(self, places: frozenset[int]) -> Border:
+        """Compare what flows into these stretches, through other unpaired calls as well."""
+        if places not in self._borders:
+            self._borders[places] = self._border(places)
+        return self._borders[places]
+
+    def _border(self, places: frozenset[int]) -> Border:
+        names: tuple[dict[FromOrigin, Slot], dict[FromOrigin, Slot]] = ({}, {})
+        unseen = False
+        for side in (0, 1):
+            for index, slot in self._inside(side, places):
+                source = source_of((self.sides.baseline, self.sides.candidate)[side], slot)
+                differing = self._differing(side, index, source)
+                if differing is not None:
+                    return differing
+                unseen = unseen or isinstance(source, FromUncompared)
+                if isinstance(source, FromOrigin) and source.name:
+                    names[side].setdefault(source, slot)
+        for origin, slot in names[0].items():
+            other = names[1].get(origin)
+            if other is not None and other.bits != slot.bits:
+                return Border(agrees=False, differing_name=origin)
+        return Border(agrees=not unseen, unseen=unseen)
+
+    def _differing(self, side: int, index: int, source: Source) -> Border | None:
+        """What is to blame when this source differs between the sides."""
+        if isinstance(source, FromCall) and self._differs(side, source.call, source.output):
+            partner = source.call if side == 0 else self.sides.pairing.partner_b[source.call]
+            return Border(agrees=False, differing_call=partner)
+        if isinstance(source, FromOrigin) and source.kind in STATEFUL and self._state_differs(side, index, source):
+            return Border(agrees=False, differing_name=source)
+        return None
+
+    def _inside(self, side: int, places: frozenset[int]) -> Iterator[tuple[int, Slot]]:
+        """Every input slot of the region, and of unpaired calls outside it whose results flow in."""
+        mine = (self.sides.baseline, self.sides.candidate)[side]
+        partners = (self.sides.pairing.partner_a, self.sides.pairing.partner_b)[side]
+        waiting: list[int] = []
+        for place in places:
+            stretch = self.stretches.found[place]
+            waiting += stretch.a if side == 0 else stretch.b
+        seen = set(waiting)
+        while waiting:
+            index = waiting.pop()
+            for slot in mine.calls[index].inputs:
+                source = source_of(mine, slot)
+                if isinstance(source, FromCall) and partners[source.call] < 0:
+                    if source.call not in seen:
+                        seen.add(source.call)
+                        waiting.append(source.call)
+                else:
+                    yield index, slot
+
+    def _differs(self, side: int, maker: int, output: int) -> bool:
+        verdict = self.verdicts.verdicts.get(maker if side == 0 else self.sides.pairing.partner_b[maker])
+        return verdict is not None and output in verdict.outputs
+
+    def _state_differs(self, side: int, index: int, origin: FromOrigin) -> bool:
+        step, _, _ = (self.sides.baseline, self.sides.candidate)[side].context_of(index)
+        return any(
+            key[0] == step and key[2] == "begin" and key[3] == STATEFUL[origin.kind] and key[4] == origin.name
+            for key in self.digests.different
+        )
