@@ -14,7 +14,7 @@ from paritrace.evidence.dtypes import DTYPES, byte_is_negative_zero, byte_is_sub
 from paritrace.evidence.fingerprints import elements, sample_indices, strong, strong_regions, xor_regions
 from paritrace.evidence.gaps import CaptureGap, Gap
 from paritrace.evidence.statistics import BLOCK, LANES
-from paritrace.evidence.summaries import SlotSummary, elements_and_squares, summarise
+from paritrace.evidence.summaries import SlotSummary, element_sum, elements_and_squares, summarise
 
 FINITE_ONLY = ("float64", "float32", "float16", "bfloat16")
 TORCH_BYTES = ("float8_e4m3fn", "float8_e4m3fnuz", "float8_e5m2", "float8_e5m2fnuz", "float8_e8m0fnu")
@@ -101,7 +101,7 @@ def test_no_bytes_crash_and_the_summary_is_written_as_a_detail(name: str, size: 
     assert summary.regions == "".join(f"{value:016x}" for value in strong_regions(data, 4))
     assert summary.elements == f"{elements(data, known.itemsize):016x}"
     total, squares = elements_and_squares(data, name)
-    assert total == int(summary.elements, 16)
+    assert total == element_sum(data, name) == int(summary.elements, 16)
     assert summary.moments is not None
     assert summary.counts is not None
     finite = not summary.counts.nan + summary.counts.positive_infinity + summary.counts.negative_infinity
@@ -111,6 +111,12 @@ def test_no_bytes_crash_and_the_summary_is_written_as_a_detail(name: str, size: 
         assert math.isnan(squares)
     detail = Detail(call=0, side="o", slot=0, **msgspec.structs.asdict(summary))
     assert msgspec.json.decode(msgspec.json.encode(detail), type=Detail) == detail
+
+
+def test_a_fingerprint_just_taken_is_not_taken_again() -> None:
+    data = random_bytes(400)
+    taken = summarise(data, dtype="float32", num_elements=100, regions=4, bits=f"{strong(data):016x}")
+    assert taken == summarise(data, dtype="float32", num_elements=100, regions=4)
 
 
 def test_a_size_that_does_not_fit_the_dtype_is_a_fault_of_ours() -> None:

@@ -41,9 +41,12 @@ class SlotSummary(Struct, frozen=True, gc=False):
     statistics_gap: StatisticsGap
 
 
-def summarise(buffer: ReadBuffer, *, dtype: str, num_elements: int, regions: int) -> SlotSummary:
+def summarise(
+    buffer: ReadBuffer, *, dtype: str, num_elements: int, regions: int, bits: str | None = None
+) -> SlotSummary:
     """The summary of contiguous bytes that hold `num_elements` of the torch dtype named `dtype`.
 
+    `bits`: the strong fingerprint of these bytes, 16 hex digits, where the caller has just taken it.
     A dtype without statistics gets `unsupported_dtype` in their place. Nothing is written or kept.
     """
     data = as_bytes(buffer)
@@ -52,18 +55,23 @@ def summarise(buffer: ReadBuffer, *, dtype: str, num_elements: int, regions: int
         raise _wrong_size(data.size, dtype, num_elements)
     words = xor_words(data, regions).astype(">u4").tobytes().hex()
     samples = _samples(data, known.itemsize)
-    element_sum, moments, counts, gap = _contents(data, dtype, known)
+    element_total, moments, counts, gap = _contents(data, dtype, known)
     return SlotSummary(
-        bits=f"{strong(data):016x}",
+        bits=f"{strong(data):016x}" if bits is None else bits,
         xor=words,
         regions=_region_format(regions) % strong_regions(data, regions),
-        elements=f"{element_sum:016x}",
+        elements=f"{element_total:016x}",
         moments=moments,
         counts=counts,
         samples=samples.hex(),
         degenerate=data.size > 0 and (not words.strip("0") or _constant(data, samples, known)),
         statistics_gap=gap,
     )
+
+
+def element_sum(buffer: ReadBuffer, dtype: str) -> int:
+    """`elements-u64` of contiguous bytes of a torch dtype, for the state inventory (CA-29)."""
+    return elements(buffer, dtype_of(dtype).itemsize)
 
 
 def elements_and_squares(buffer: ReadBuffer, dtype: str) -> tuple[int, float]:

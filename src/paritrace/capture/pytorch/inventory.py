@@ -136,9 +136,12 @@ class Inventory:
                 values.append(RELEASED)
                 continue
             buffer = logical_buffer(tensor.data_ptr(), kind.geometry)
-            elements, squares = summaries.elements_and_squares(buffer, kind.geometry.dtype)
-            total += squares
-            values.append(format(elements, "016x"))
+            if group == "gradient":
+                total_elements, squares = summaries.elements_and_squares(buffer, kind.geometry.dtype)
+                total += squares
+            else:
+                total_elements = summaries.element_sum(buffer, kind.geometry.dtype)
+            values.append(format(total_elements, "016x"))
         self._write(moment, group, names, kinds, values)
         return total
 

@@ -128,6 +128,9 @@ class ModuleObserver:
             if name is None:
                 name = self._names.register_root(module)
             self._root.root_entered(module, args, kwargs)
+        if recorder.levels <= {Level.DIGEST}:
+            self._scopes.push(Entered(id(module), -1, 0, False, (), (), -1, -1, 0))  # nothing but the depth is needed
+            return
         cls = f"{type(module).__module__}.{type(module).__qualname__}"
         if name is None:
             name = f"<{type(module).__name__}>"

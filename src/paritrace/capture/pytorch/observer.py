@@ -246,6 +246,9 @@ class TorchObserver:
                 self._mode_entered = False
 
     def _name_states(self) -> None:
+        """The origins of slots; level `digest` has no slots."""
+        if self._recorder.levels <= {Level.DIGEST}:
+            return
         for kind, name, tensor in self._inventory.named_states():
             self._name(kind, name, tensor)
 

@@ -38,7 +38,7 @@ class Summarising:
         summary = self._met.get(key)
         if summary is None:
             summary = summaries.summarise(
-                buffer, dtype=geometry.dtype, num_elements=geometry.num_elements, regions=self._regions
+                buffer, dtype=geometry.dtype, num_elements=geometry.num_elements, regions=self._regions, bits=bits
             )
             if len(self._met) < MAX_KEPT:
                 self._met[key] = summary
