@@ -1,4 +1,4 @@
-"""`python -m benchmarks.same_bits.table`: run every training bare and captured at each level, compare all bits (CA-14)."""
+"""`python -m benchmarks.same_bits.table`: every training bare and captured at each level, all bits compared (CA-14)."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from pathlib import Path
 
 import numpy as np
 import torch
-from benchmarks.same_bits.workloads import WORKLOADS, Workload
 
 import paritrace
+from benchmarks.same_bits.workloads import WORKLOADS, Workload
 
 LEVELS: dict[str, tuple[str, ...]] = {
     "digest": ("digest",),
@@ -27,7 +27,7 @@ def bits_of(workload: Workload) -> str:
     """SHA-256 over every tensor that a seeded run yields and the state of all generators at its end."""
     torch.manual_seed(0)
     random.seed(0)
-    np.random.seed(0)  # noqa: NPY002  the legacy generator is what workloads use
+    np.random.seed(0)
     torch._dynamo.reset()
     digest = hashlib.sha256()
     for tensor in workload():
@@ -36,7 +36,7 @@ def bits_of(workload: Workload) -> str:
         digest.update(dense.detach().contiguous().flatten().view(torch.uint8).numpy().tobytes())
     digest.update(bytes(torch.get_rng_state().tolist()))
     digest.update(repr(random.getstate()).encode())
-    digest.update(np.random.get_state()[1].tobytes())  # type: ignore[index]  # noqa: NPY002
+    digest.update(np.random.get_state()[1].tobytes())  # type: ignore[index]
     return digest.hexdigest()
 
 
@@ -47,7 +47,7 @@ def captured_bits(workload: Workload, levels: tuple[str, ...], run: Path) -> str
 
 
 def row(workload: Workload, place: Path) -> dict[str, bool]:
-    """Whether the bits agree, for each level, and for a second bare run (a training that differs from itself proves nothing)."""
+    """Whether the bits agree, for each level and for a second bare run: one that differs from itself proves nothing."""
     bare = bits_of(workload)
     agree = {"bare again": bits_of(workload) == bare}
     for name, levels in LEVELS.items():
@@ -67,7 +67,7 @@ def table(names: Iterable[str]) -> tuple[list[str], bool]:
         lines.append(
             f"| {name} | " + " | ".join("equal" if cells[column] else "**DIFFERS**" for column in columns) + " |"
         )
-        print(lines[-1], flush=True)  # noqa: T201  it takes minutes: say each row as it comes
+        print(lines[-1], flush=True)
     return lines, good
 
 
@@ -75,7 +75,7 @@ def main() -> int:
     torch.set_num_threads(1)
     chosen = sys.argv[1:] or list(WORKLOADS)
     lines, good = table(chosen)
-    print("\n".join(lines[:2]))  # noqa: T201
+    print("\n".join(lines[:2]))
     return 0 if good else 1
 
 

@@ -1,8 +1,9 @@
-"""The trainings of the table: each seeds itself, runs a few steps and yields every tensor whose bits must not change."""
+"""The trainings of the table: each runs a few steps and yields every tensor whose bits must not change."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from typing import Any
 
 import torch
 from torch import nn
@@ -64,7 +65,8 @@ def bfloat16_autocast() -> Tensors:
 
     def forward(batch: torch.Tensor) -> torch.Tensor:
         with torch.autocast("cpu", torch.bfloat16):
-            return model(batch)
+            out: torch.Tensor = model(batch)
+            return out
 
     yield from train(model, torch.optim.AdamW(model.parameters()), forward=forward)
 
@@ -163,7 +165,7 @@ def in_place_activations() -> Tensors:
             self.first, self.act, self.second = nn.Linear(32, 32), nn.ReLU(inplace=True), nn.Linear(32, 32)
 
         def forward(self, batch: torch.Tensor) -> torch.Tensor:
-            out = self.second(self.act(self.first(batch)))
+            out: torch.Tensor = self.second(self.act(self.first(batch)))
             out += batch
             return out
 
@@ -172,7 +174,7 @@ def in_place_activations() -> Tensors:
 
 
 def convolution_and_batch_norm() -> Tensors:
-    model = nn.Sequential(nn.Conv2d(3, 8, 3), nn.BatchNorm2d(8), nn.ReLU(), nn.MaxPool2d(2), nn.Conv2d(8, 4, 3))
+    model: Any = nn.Sequential(nn.Conv2d(3, 8, 3), nn.BatchNorm2d(8), nn.ReLU(), nn.MaxPool2d(2), nn.Conv2d(8, 4, 3))
     model = model.to(memory_format=torch.channels_last)
     yield from train(model, torch.optim.SGD(model.parameters(), lr=0.1, momentum=0.9), shape=(2, 3, 12, 12))
 
@@ -184,7 +186,7 @@ def lstm() -> Tensors:
 
 def sparse_embedding() -> Tensors:
     table = nn.Embedding(50, 8, sparse=True)
-    optimizer = torch.optim.SparseAdam(table.parameters())
+    optimizer: Any = torch.optim.SparseAdam(table.parameters())
     for _ in range(STEPS):
         loss = table(torch.randint(0, 50, (6,))).square().sum()
         loss.backward()
@@ -197,11 +199,11 @@ def sparse_embedding() -> Tensors:
 def custom_function() -> Tensors:
     class Double(torch.autograd.Function):
         @staticmethod
-        def forward(ctx: object, x: torch.Tensor) -> torch.Tensor:
+        def forward(_ctx: object, x: torch.Tensor) -> torch.Tensor:
             return x * 2 + x.sin()
 
         @staticmethod
-        def backward(ctx: object, *grads: torch.Tensor) -> torch.Tensor:
+        def backward(_ctx: object, *grads: torch.Tensor) -> torch.Tensor:
             return grads[0] * 2
 
     model = nn.Linear(32, 32)
@@ -215,7 +217,7 @@ def double_backward() -> Tensors:
     for _ in range(STEPS):
         batch = torch.randn(4, 32, requires_grad=True)
         (slope,) = torch.autograd.grad(model(batch).sum(), batch, create_graph=True)
-        loss = (slope.norm(dim=-1) - 1).square().mean()
+        loss: Any = (slope.norm(dim=-1) - 1).square().mean()
         loss.backward()
         optimizer.step()
         optimizer.zero_grad()
@@ -225,7 +227,7 @@ def double_backward() -> Tensors:
 
 def lbfgs_closure() -> Tensors:
     model = nn.Linear(8, 1)
-    optimizer = torch.optim.LBFGS(model.parameters(), max_iter=5)
+    optimizer: Any = torch.optim.LBFGS(model.parameters(), max_iter=5)
     batch = torch.randn(16, 8)
 
     def closure() -> float:
@@ -286,7 +288,8 @@ def functorch_transforms() -> Tensors:
     parameters = {name: p.detach() for name, p in model.named_parameters()}
 
     def loss(weights: dict[str, torch.Tensor], row: torch.Tensor) -> torch.Tensor:
-        return torch.func.functional_call(model, weights, (row,)).square().sum()
+        out: torch.Tensor = torch.func.functional_call(model, weights, (row,))
+        return out.square().sum()
 
     per_sample = torch.func.vmap(torch.func.grad(loss), in_dims=(None, 0))(parameters, torch.randn(5, 8))
     yield from per_sample.values()

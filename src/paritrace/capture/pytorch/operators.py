@@ -26,6 +26,12 @@ _OVERWRITES = frozenset(
 _ALLOCATES = ("empty", "new_empty", "_empty_affine_quantized")
 REGION = "inductor.compiled_region"
 WITHOUT_TENSORS = frozenset({"profiler"})  # namespaces of bookkeeping that reaches the dispatcher
+# Running statistics are written in training, which these schemas do not declare.
+_UNDECLARED_WRITES: dict[str, set[int | str]] = {
+    "native_batch_norm": {3, 4, "running_mean", "running_var"},
+    "cudnn_batch_norm": {3, 4, "running_mean", "running_var"},
+    "miopen_batch_norm": {3, 4, "running_mean", "running_var"},
+}
 _COLLECTIVES = frozenset({"c10d", "_c10d_functional", "c10d_functional"})
 
 
@@ -67,13 +73,15 @@ def describe(func: Any, function_id: int) -> Operator:
             written |= keys
             if argument.is_out:
                 outs |= keys
+    if name in _UNDECLARED_WRITES:
+        written |= _UNDECLARED_WRITES[name]
     overwrites: set[int | str] = {0, "self"} if name in _OVERWRITES or _is_random_fill(name) else set[int | str]()
     return Operator(
         name=str(func),
         base=name.replace("_", "").lower(),
         written=frozenset(written),
         overwritten=frozenset((outs | overwrites) & written),
-        inplace=bool(written) and not outs,
+        inplace=bool(written) and not outs and name not in _UNDECLARED_WRITES,
         uninitialised=name.startswith(_ALLOCATES),
         seeded=torch.Tag.nondeterministic_seeded in func.tags,
         collective=func.namespace in _COLLECTIVES,

@@ -107,6 +107,7 @@ class OpObserver:
         self._on_grad_op = on_grad_op
         self._on_region = on_region
         self._region: Operator | None = None
+        self._inside_region = 0
         self._operators: dict[Any, Operator] = {}
         self._scalars = ScalarTexts(recorder.definitions)
         unknown = recorder.definitions.origin(calls.OriginKind.UNKNOWN, "")
@@ -128,11 +129,14 @@ class OpObserver:
         begun = self._begin_region(inputs) if self.active else None
         if begun is None:
             return original(graph, inputs)
+        self._inside_region += 1
         try:
             result = original(graph, inputs)
         except BaseException:
             self.raised(begun)
             raise
+        finally:
+            self._inside_region -= 1
         self._on_region()
         self.end(begun, (), {}, result)
         return result
@@ -191,6 +195,8 @@ class OpObserver:
         record = recorder.sequence
         recorder.sequence = record + 1
         args, kwargs = arguments
+        if self._inside_region:
+            self.log.forget()  # compiled code between two extern kernels writes unseen
         inputs, asks = self.slots.inputs(args, kwargs, operator.overwritten)
         if operator.seeded:
             inputs.append(rng_slot(kwargs.get("generator"), self._kinds, recorder.definitions))
