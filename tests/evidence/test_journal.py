@@ -225,6 +225,18 @@ def test_a_later_minor_version_is_read_on_with_its_surplus_counted() -> None:
     assert adds_up(account, head + extra + b'{"type":"mood"}\n' + LINES[1])
 
 
+def test_damage_in_a_later_minor_version_is_a_loss_as_ever() -> None:
+    head = HEAD.replace(b'"version":"1.0"', b'"version":"1.7"')
+    _, losses, _ = read(head + b'{"type":"name","id":"x","text":"y"}\n{torn\n' + LINES[0])
+    assert [loss.reason for loss in losses] == [LossReason.INVALID, LossReason.MALFORMED]
+
+
+def test_a_line_full_of_starts_is_looked_at_a_bounded_number_of_times() -> None:
+    (_, loss) = JournalReader([HEAD + b'{"' * 5000 + b"\n"], name="j")
+    assert isinstance(loss, Loss)
+    assert loss.reason is LossReason.MALFORMED
+
+
 def test_an_unknown_field_in_our_own_version_is_a_loss() -> None:
     _, losses, _ = read(HEAD + LINES[0].replace(b'"text"', b'"hint":1,"text"'))
     assert [loss.reason for loss in losses] == [LossReason.INVALID]

@@ -53,3 +53,12 @@ def test_a_full_disk_in_the_middle_of_a_line_is_named_once_there_is_space(tmp_pa
     assert isinstance(loss, Loss)
     assert isinstance(named, LossOfBytes)
     assert (loss.offset, loss.length) == (named.offset, named.length + 1)
+
+
+def test_a_journal_that_cannot_be_continued_is_left_alone(tmp_path: Path) -> None:
+    path = tmp_path / "calls.jsonl"
+    path.write_bytes(HEAD + FIRST[:9])
+    for at in range(1, 4):
+        with pytest.raises(HostError):
+            continue_journal(path, files=FaultyFiles(at=at, fault=Fault.FAIL, number=errno.EIO))
+        assert path.read_bytes() == HEAD + FIRST[:9]

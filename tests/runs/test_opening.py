@@ -135,6 +135,13 @@ def test_files_of_a_session_that_nothing_names_are_never_taken_over(tmp_path: Pa
     assert refused(tmp_path / "run", request()).code == "foreign_folder"
 
 
+def test_files_of_a_session_that_the_envelope_does_not_know_are_kept(tmp_path: Path) -> None:
+    begin_session(tmp_path / "run", request(torchrun(0)))
+    (tmp_path / "run" / "sessions" / "rank-1").mkdir()
+    (tmp_path / "run" / "sessions" / "rank-1" / "calls.jsonl").write_text("evidence")
+    assert refused(tmp_path / "run", request(torchrun(1))).code == "session_exists"
+
+
 @pytest.mark.parametrize(
     ("content", "code"),
     [

@@ -5,12 +5,13 @@ import io
 import random
 import subprocess
 import tarfile
+import tracemalloc
 from pathlib import Path
 
 import pytest
 import zstandard
 
-from paritrace.errors import EvidenceError, HostError, Outcome
+from paritrace.errors import EvidenceError, HostError, Outcome, ParitraceError
 from paritrace.files import Files, Primitives
 from paritrace.runs.archive import INVENTORY_NAME
 from paritrace.runs.attaching import Reference
@@ -235,6 +236,102 @@ def test_an_archive_of_something_else_is_refused(tmp_path: Path) -> None:
         peek_envelope(path)
     assert caught.value.code == "bad_archive"
     with pytest.raises(EvidenceError):
+        open_run(path)
+
+
+def test_a_bomb_is_refused_in_bounded_memory(tmp_path: Path, scratch: Path) -> None:
+    """Half a terabyte of zeros in a small file: neither memory nor disk is filled."""
+    raw = io.BytesIO()
+    info = tarfile.TarInfo("run.json")
+    info.size = 1 << 39
+    raw.write(info.tobuf(tarfile.GNU_FORMAT))
+    compressor = zstandard.ZstdCompressor().compressobj()
+    path = tmp_path / "bomb.tar.zst"
+    with path.open("wb") as file:
+        file.write(compressor.compress(raw.getvalue()))
+        for _ in range(64):
+            file.write(compressor.compress(bytes(1 << 22)))
+        file.write(compressor.flush())
+    assert path.stat().st_size < 1 << 16
+    tracemalloc.start()
+    try:
+        with pytest.raises(HostError) as caught:
+            open_run(path, scratch=scratch)
+        with pytest.raises(EvidenceError):
+            peek_envelope(path)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert caught.value.code == "disk_full"
+    assert peak < 64 << 20
+    assert list(scratch.iterdir()) == []
+
+
+def test_an_end_that_hides_a_bomb_is_read_in_bounded_memory(tmp_path: Path, scratch: Path) -> None:
+    path = tmp_path / "bomb.tar.zst"
+    path.write_bytes(zstandard.ZstdCompressor().compress(bytes(256 << 20)))
+    tracemalloc.start()
+    try:
+        with pytest.raises(EvidenceError) as caught:
+            open_run(path, scratch=scratch)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert caught.value.code == "bad_archive"
+    assert peak < 64 << 20
+
+
+def test_a_member_after_the_inventory_and_a_foreign_inventory_are_refused(
+    tmp_path: Path, run_dir: Path, archive: Path
+) -> None:
+    data = zstandard.ZstdDecompressor().decompressobj().decompress(archive.read_bytes())
+    with tarfile.open(fileobj=io.BytesIO(data)) as tar:
+        members = [(info, tar.extractfile(info).read()) for info in tar.getmembers()]  # type: ignore[union-attr]
+    late = forged(tmp_path / "late.tar.zst", [*members, (tarfile.TarInfo("late"), b"x")])
+    other = [(info, content.replace(b"paritrace-pack", b"another-pack")) for info, content in members]
+    changed = [(info, content.replace(b"hello", b"hullo")) for info, content in members]
+    cases = {
+        late: "a member after its inventory",
+        forged(tmp_path / "other.tar.zst", other): "its inventory has format 'another-pack'",
+        forged(tmp_path / "changed.tar.zst", changed): "is not what the inventory says",
+        forged(tmp_path / "none.tar.zst", members[:-1]): "it has no inventory",
+        forged(tmp_path / "twice.tar.zst", [members[0], *members]): "File exists",
+    }
+    for path, why in cases.items():
+        with pytest.raises(ParitraceError) as caught:
+            open_run(path)
+        assert why in caught.value.message
+
+
+def test_what_follows_the_end_is_refused(tmp_path: Path, archive: Path) -> None:
+    data = zstandard.ZstdDecompressor().decompressobj().decompress(archive.read_bytes())
+    cases = {
+        "padding": (data + bytes(10240), True),
+        "much padding": (data + bytes(8 << 20), False),
+        "something": (data + bytes(10240) + b"x", False),
+        "something at once": (data + b"x", False),
+    }
+    for name, (content, whole) in cases.items():
+        path = tmp_path / f"{name}.tar.zst"
+        path.write_bytes(zstandard.ZstdCompressor().compress(content))
+        if whole:
+            with open_run(path) as run:
+                assert verify(run).verdict is Finding.INTACT
+        else:
+            with pytest.raises(EvidenceError):
+                open_run(path)
+
+
+def test_a_name_that_is_too_long_is_refused(tmp_path: Path) -> None:
+    path = forged(tmp_path / "forged.tar.zst", [(tarfile.TarInfo("x/" * 3000 + "y"), b"")])
+    with pytest.raises(EvidenceError, match="name is too long"):
+        open_run(path)
+
+
+def test_a_damaged_header_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "forged.tar.zst"
+    path.write_bytes(zstandard.ZstdCompressor().compress(b"run.json".ljust(512, b"\1") + bytes(1024)))
+    with pytest.raises(EvidenceError, match="damaged tar header"):
         open_run(path)
 
 

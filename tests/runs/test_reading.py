@@ -161,6 +161,18 @@ def test_a_run_of_a_later_minor_version_is_read_with_its_surplus_counted(run_dir
     assert [view.status for view in run.sessions] == [SessionStatus.COMPLETED]
 
 
+def test_a_run_of_a_later_minor_version_that_lacks_a_field_is_refused(run_dir: Path) -> None:
+    path = run_dir / "run.json"
+    document = json.loads(path.read_text())
+    document["version"] = "1.4"
+    del document["run_id"]
+    path.write_text(json.dumps(document))
+    with pytest.raises(EvidenceError) as caught:
+        open_run(run_dir)
+    assert caught.value.code == "invalid_document"
+    assert "run_id" in caught.value.message
+
+
 def test_temporary_files_are_ignored(run_dir: Path) -> None:
     for folder in (run_dir, run_dir / "attachments", run_dir / "sessions" / "rank-0"):
         (folder / ".paritrace-0123.tmp").write_bytes(b"half of something")

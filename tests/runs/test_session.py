@@ -168,6 +168,22 @@ def test_surroundings_and_metadata_are_written_with_the_next_flush(run_dir: Path
     assert open_run(run_dir).sessions[0].surroundings == Gap(RunGap.UNREADABLE, "why")
 
 
+def test_two_processes_under_one_session_are_a_conflict(run_dir: Path, session: OpenSession) -> None:
+    path = run_dir / "run.json"
+    path.write_text(path.read_text().replace(f'"pid": {session._row.process.pid}', '"pid": 1'))
+    before = path.read_bytes()
+    with pytest.raises(EvidenceError) as caught:
+        session.flush()
+    assert caught.value.code == "session_conflict"
+    assert path.read_bytes() == before
+
+
+def test_only_a_live_attachment_is_committed(session: OpenSession) -> None:
+    with pytest.raises(InternalError) as caught:
+        session.commit_live("tensor_trace:rank-0:calls")
+    assert caught.value.code == "not_live"
+
+
 def test_an_envelope_that_somebody_removed_is_told(run_dir: Path, session: OpenSession) -> None:
     (run_dir / "run.json").unlink()
     with pytest.raises(InternalError) as caught:

@@ -105,10 +105,7 @@ def encode_document(document: Struct) -> bytes:
 
 def is_canonical(line: bytes, record: Record) -> bool:
     """Say whether `line` is exactly what our writers write for `record`: then it cannot hide a duplicate key."""
-    try:
-        return _encoder.encode(record) == line
-    except UnicodeEncodeError:
-        return False
+    return _encoder.encode(record) == line
 
 
 def decode_line(line: bytes) -> Record | Fault:

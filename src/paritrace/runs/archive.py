@@ -19,6 +19,9 @@ VERSION = "1.0"
 INVENTORY_NAME = ".pack.json"  # hidden: readers of the unpacked folder ignore it
 LEVEL = 1  # measured on traces: level 1 is both faster and smaller than level 3 (notes C.3)
 MAX_NAME_BYTES = 4096
+MAX_MEMBERS = 1_000_000  # a run of ten thousand ranks has some thirty thousand files
+MAX_PADDING_BYTES = 1 << 20  # tar programs fill records of 10 KiB, some of 1 MiB
+FEED_BYTES = 512  # 4 bytes of a hostile frame can hold 128 KiB: at most 16 MiB come out of one feed
 _BLOCK = tarfile.BLOCKSIZE
 _MODE = 0o644
 
@@ -87,19 +90,20 @@ class ArchiveStream:
     """Reads the members of an archive in order from its compressed bytes, in bounded memory."""
 
     def __init__(self, chunks: Iterable[bytes], *, name: str) -> None:
-        self._chunks = iter(chunks)
+        self._chunks = (chunk[at : at + FEED_BYTES] for chunk in chunks for at in range(0, len(chunk), FEED_BYTES))
         self._name = name
         self._decompressor = zstandard.ZstdDecompressor().decompressobj()
         self._buffer = bytearray()
 
     def members(self) -> Iterator[tuple[str, int]]:
         """Yield path and size of each member; its `body` is to be read before the next one is asked for."""
-        while True:
+        for _ in range(MAX_MEMBERS):
             path, size = self._next_header()
             if not path:
                 self._require_end()
                 return
             yield path, size
+        raise self.bad(f"more than {MAX_MEMBERS} members")
 
     def body(self, num_bytes: int) -> Iterator[bytes]:
         """Yield the bytes of the present member."""
@@ -144,15 +148,19 @@ class ArchiveStream:
         return name, info.size
 
     def _require_end(self) -> None:
+        """Allow the zeros with which tar programs fill their last record, and nothing else."""
         self._take(_BLOCK)
-        if self._buffer or not self._at_end():
-            raise self.bad("bytes after its end")
-
-    def _at_end(self) -> bool:
+        rest = len(self._buffer)
+        clean = not self._buffer.strip(b"\0")
         for chunk in self._chunks:
-            if self._decompressor.eof or self._decompress(chunk):
-                return False
-        return self._decompressor.eof and not self._decompressor.unused_data
+            if self._decompressor.eof or not clean or rest > MAX_PADDING_BYTES:
+                raise self.bad("bytes after its end")
+            data = self._decompress(chunk)
+            rest += len(data)
+            clean = not data.strip(b"\0")
+        ended = self._decompressor.eof and not self._decompressor.unused_data
+        if not clean or rest > MAX_PADDING_BYTES or not ended:
+            raise self.bad("it does not end where it should")
 
     def _take(self, num_bytes: int) -> bytes:
         self._fill(num_bytes)

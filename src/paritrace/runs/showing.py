@@ -2,7 +2,7 @@
 
 from msgspec import Struct
 
-from paritrace.errors import EvidenceError
+from paritrace.errors import EvidenceError, HostError
 from paritrace.evidence.calls import GapMark, NotCaptured, StepMark
 from paritrace.evidence.coverage import Coverage, ExpectedGap, coverage
 from paritrace.evidence.gaps import Gap, RunGap
@@ -89,7 +89,7 @@ def _session(view: SessionView, run: Run) -> SessionSummary:
     try:
         for item in reader:
             seen.take(item)
-    except EvidenceError as error:
+    except (EvidenceError, HostError) as error:
         trouble = error.message
     account = reader.account
     wrong = () if trouble else mismatches(view.row, view.receipt, account)
