@@ -5,25 +5,29 @@ from collections.abc import Sequence
 
 from paritrace.compare.load import Recorded
 from paritrace.compare.result import SideCoverage
+from paritrace.compare.settings import Settings
 from paritrace.runs.reading import Run
 
 EXPECTED_STEPS = "expected_steps"
 
 
-def side_coverage(run: Run, sessions: Sequence[Recorded]) -> SideCoverage:
-    """Sum up the sessions of one side; it is complete only if what was expected was declared and seen (CA-24)."""
+def side_coverage(run: Run, sessions: Sequence[Recorded], settings: Settings) -> SideCoverage:
+    """Sum up the sessions of one side; it is complete only if what was expected was declared and seen (CA-24).
+
+    Of the declared steps those count that are compared: who asks for `--steps 0:1` misses nothing of step 2.
+    """
     seen = _common_steps(sessions)
-    expected = _expected(run)
+    expected = _expected(run, settings)
     gaps: Counter[str] = Counter()
     for session in sessions:
         gaps.update(session.gaps)
     lost = sum(session.bytes_lost for session in sessions)
     sealed = all(session.end is not None for session in sessions)
-    whole = expected is not None and set(range(*expected)) <= set(seen)
+    whole = expected is not None and expected <= set(seen)
     statuses = sorted({session.session.seen.words for session in sessions})
     return SideCoverage(
         steps_seen=seen,
-        expected_steps=None if expected is None else expected[1] - expected[0],
+        expected_steps=None if expected is None else len(expected),
         complete=whole and sealed and not lost and not gaps,
         status="; ".join(statuses),
         gaps=dict(sorted(gaps.items())),
@@ -43,7 +47,9 @@ def _steps(session: Recorded) -> set[int]:
     return {session.contexts[context].step for context in used} | {mark.step for mark in session.steps}
 
 
-def _expected(run: Run) -> tuple[int, int] | None:
+def _expected(run: Run, settings: Settings) -> set[int] | None:
     text = run.envelope.metadata.get(EXPECTED_STEPS, "")
     first, _, end = text.partition(":")
-    return (int(first), int(end)) if first.isdecimal() and end.isdecimal() else None
+    if not first.isdecimal() or not end.isdecimal():
+        return None
+    return {step for step in range(int(first), int(end)) if settings.takes_step(step)}

@@ -1,6 +1,10 @@
 """Putting a pair of calls or a region into the words of the result: place, sites, slots, size (CP-8, CP-23)."""
 
 from bisect import bisect_left
+from collections.abc import Sequence
+from pathlib import PurePath
+
+from msgspec.structs import replace
 
 from paritrace.compare.agreement import judged_slots
 from paritrace.compare.fields import difference_of
@@ -9,10 +13,11 @@ from paritrace.compare.origins import Blame
 from paritrace.compare.ranks import RankComparison
 from paritrace.compare.result import Agreement, Difference, DifferenceClass, Group, SlotDifference
 from paritrace.compare.translate import Side
-from paritrace.evidence.calls import Site
+from paritrace.evidence.calls import Site, SourceKind
 
 MAX_SLOTS = 8
 MAX_READERS = 3
+MAX_AROUND = 2
 
 
 def pair_difference(of: RankComparison, i: int, blame: Blame) -> Difference:
@@ -43,7 +48,7 @@ def pair_difference(of: RankComparison, i: int, blame: Blame) -> Difference:
         candidate_site=place_of(_site(of.sides.candidate, j)),
         baseline_source=of.lines.text(site, side=0),
         candidate_source=of.lines.text(_site(of.sides.candidate, j), side=1),
-        slots=tuple(slots) or (first,),
+        slots=(*(slots or (first,)), *(_around(of, i) if not _has_size(slots) else ())),
         cause=blame.cause,
         next_to_see=_next_to_see(of, i),
     )
@@ -106,7 +111,7 @@ def region_difference(of: RankComparison, place: int, shown_by: int) -> Differen
         candidate_site=sites[1],
         baseline_source=texts[0],
         candidate_source=texts[1],
-        slots=tuple(slots[:MAX_SLOTS]),
+        slots=(*slots[:MAX_SLOTS], *(_around(of, stretch.a[0]) if stretch.a and not _has_size(slots) else ())),
         cause=_region_cause(of, place),
         next_to_see=_next_to_see(of, shown_by) if shown_by >= 0 else (),
     )
@@ -114,7 +119,27 @@ def region_difference(of: RankComparison, place: int, shown_by: int) -> Differen
 
 def place_of(site: Site) -> str:
     """A site as FILE:LINE, empty where no line is known."""
-    return f"{site.file}:{site.line}" if site.line > 0 else ""
+    return f"{shown_file(site)}:{site.line}" if site.line > 0 else ""
+
+
+def shown_file(site: Site) -> str:
+    """A site's file as a person knows it: the main script by its name, which `<main>` stands for in keys (CP-19)."""
+    return PurePath(site.path).name if site.kind is SourceKind.MAIN and site.path else site.file
+
+
+def _has_size(slots: Sequence[SlotDifference]) -> bool:
+    return any(slot.relative_error is not None for slot in slots)
+
+
+def _around(of: RankComparison, i: int) -> list[SlotDifference]:
+    """What the module call around a call shows of the size, where the call itself has fingerprints alone (CA-28)."""
+    side = of.sides.baseline
+    parent = side.index_of.get(side.calls[i].parent, -1)
+    if parent < 0 or of.sides.pairing.partner_a[parent] < 0:
+        return []
+    found = [slot for _, _, slot in slot_differences(of, parent, directions="o") if slot.relative_error is not None]
+    module = side.module_of(parent) or side.recorded.functions[side.calls[parent].function].name
+    return [replace(slot, slot=f"{module} {slot.slot}") for slot in found[:MAX_AROUND]]
 
 
 def _spanned(side: Side, items: list[int]) -> str:
@@ -124,7 +149,7 @@ def _spanned(side: Side, items: list[int]) -> str:
     by_file: dict[str, list[int]] = {}
     for index in items:
         site = _site(side, index)
-        by_file.setdefault(site.file, []).append(site.line)
+        by_file.setdefault(shown_file(site), []).append(site.line)
     file, lines = max(by_file.items(), key=lambda entry: (len(entry[1]), entry[0]))
     first, last = min(lines), max(lines)
     return f"{file}:{first}" if first == last else f"{file}:{first}-{last}"

@@ -103,7 +103,10 @@ def _result(
         outside=tuple(state for rank in ranks for state in outside_states(rank)),
         recorded_on_one_side=one_sided(ranks),
         settled=settled(ranks, first),
-        coverage={"baseline": side_coverage(a, loaded[0]), "candidate": side_coverage(b, loaded[1])},
+        coverage={
+            "baseline": side_coverage(a, loaded[0], settings),
+            "candidate": side_coverage(b, loaded[1], settings),
+        },
         limits=LIMITS,
         settings=settings.as_used(),
         reports={},
