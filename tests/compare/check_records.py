@@ -61,7 +61,7 @@ def definitions() -> list[Definition]:
         Function(1, "torch.nn.modules.linear.Linear", Level.MODULE),
         Site(1, SourceKind.WORKLOAD, "train.py", 12, 4, "forward", "0" * 64),
         Scope(1, 0, "model.layer", "Linear", 0),
-        Context(1, 0, 0, Phase.FORWARD),
+        *(Context(1 + step, step, 0, Phase.FORWARD) for step in range(3)),
         state_names(PARAMETERS, "parameter"),
         state_names(GRADIENTS, "gradient"),
         StateNames(BATCH, "batch", ("args[0]",), (FLOAT32,)),
@@ -109,6 +109,7 @@ def call(
     bits: str | Gap[CaptureGap] = "00000000000000aa",
     flags: int = 0,
     link: int = -1,
+    step: int = 0,
 ) -> Call:
     return Call(
         id=identity,
@@ -118,7 +119,7 @@ def call(
         site=1,
         workload_site=1,
         scope=1,
-        context=1,
+        context=1 + step,
         thread=1,
         flags=flags,
         link=link,
@@ -156,7 +157,7 @@ def training(*, steps: int = 3) -> list[Row | Definition]:
         records += [
             begin(step, f"a{step:015x}", f"b{step:015x}"),
             batch(step, f"c{step:015x}"),
-            call(step * 100),
+            call(step * 100, step=step),
             detail(step * 100, "i"),
             detail(step * 100, "o"),
             loss(step),

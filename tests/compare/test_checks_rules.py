@@ -71,7 +71,7 @@ def test_cp25_a_parameter_without_gradient_is_named() -> None:
     records: Records = [
         *r.definitions(),
         r.state_names(9, "gradient", kinds=(r.TRAINABLE, -1)),
-        *changed(forget_bias)[12:],
+        *changed(forget_bias)[14:],
     ]
     found = invariants(records)["parameters.have_gradient"]
     assert found.status is Outcome.FAIL
@@ -81,7 +81,7 @@ def test_cp25_a_parameter_without_gradient_is_named() -> None:
 
 def test_cp25_a_frozen_parameter_without_gradient_is_no_failure() -> None:
     frozen: Records = [
-        *r.definitions()[:9],
+        *r.definitions()[:11],
         r.state_names(r.PARAMETERS, "parameter", kinds=(r.TRAINABLE, r.FLOAT32)),
         r.state_names(r.GRADIENTS, "gradient", names=("layer.weight",)),
         r.begin(0, "a0", "b0"),
@@ -96,7 +96,7 @@ def test_cp25_a_frozen_parameter_without_gradient_is_no_failure() -> None:
 
 def test_cp25_a_trainable_parameter_that_no_optimizer_holds_is_named() -> None:
     records: Records = [
-        *r.definitions()[:10],
+        *r.definitions()[:12],
         r.state_names(r.GRADIENTS, "gradient", names=("layer.weight",)),
         r.begin(0, "a0", "b0"),
         r.gradients(0, "d0"),
@@ -116,7 +116,7 @@ def test_cp25_a_trainable_parameter_that_no_optimizer_holds_is_named() -> None:
 )
 def test_cp25_a_tied_parameter_is_held_under_its_other_name(values: tuple[str, str], names: tuple[str, ...]) -> None:
     records = [
-        *r.definitions()[:10],
+        *r.definitions()[:12],
         r.state_names(r.GRADIENTS, "gradient", names=("layer.weight",)),
         r.begin(0, *values),
         r.gradients(0, "d0"),
@@ -127,7 +127,7 @@ def test_cp25_a_tied_parameter_is_held_under_its_other_name(values: tuple[str, s
 
 def test_cp25_filled_parameters_that_change_together_are_one() -> None:
     records = [
-        *r.definitions()[:10],
+        *r.definitions()[:12],
         r.state_names(r.GRADIENTS, "gradient", names=("layer.weight",)),
         r.begin(0, r.ONES, r.ONES),
         r.gradients(0, "d0"),
@@ -238,7 +238,7 @@ def test_cp25_a_learning_rate_of_zero_fails_unless_it_rises(rates: list[str], st
 def tied_model(*, head: tuple[str, str], declared: str) -> Records:
     names = ("model.embed_tokens.weight", "lm_head.weight")
     records: Records = [
-        *r.definitions()[:9],
+        *r.definitions()[:11],
         r.state_names(r.PARAMETERS, "parameter", names=names),
         r.state_names(r.GRADIENTS, "gradient", names=names),
         ConfigMark("model", {"tie_word_embeddings": declared}),

@@ -115,6 +115,12 @@ def test_only_a_rung_differs_and_no_call() -> None:
     assert text.startswith("[result]    The runs differ in loss; no recorded call differs.")
 
 
+def test_p1_what_was_not_recorded_around_the_runs_is_not_called_equal() -> None:
+    unknown = first_screen(replace(comparisons.agreeing(), ladder=comparisons.ladder(code=Mark.UNDETERMINED)))
+    assert "code: undetermined, not recorded on both sides" in unknown
+    assert "nothing recorded around the runs differs" not in unknown
+
+
 def test_next_commands_that_need_a_kept_result_are_left_out_without_one() -> None:
     assert "paritrace explain F1" in first_screen(comparisons.parted(), kept=KEPT)
     assert "paritrace explain F1" not in first_screen(comparisons.parted())

@@ -6,30 +6,41 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from paritrace.compare.result import Change, Comparison, Finding, OneSided, Outside, SlotDifference
-from paritrace.reports.harmless import shorten
+from paritrace.compare.result import Change, Comparison, Finding, Mark, OneSided, Outside, SlotDifference
+from paritrace.reports.harmless import shorten, width_of
 from paritrace.reports.layout import CONTENT, MARGIN, WIDTH, Section
 from paritrace.reports.wording import CLASSES, count, figure, module_or_root, short_function, source_place
 
-VALUE_COLUMNS = 26
+KIND_COLUMNS = 11
+NAME_COLUMNS = 40
+ARROW = " -> "
 
 
 def changed(comparison: Comparison, /) -> Section:
     """Returns what differs around the runs; compared before any tensor (CA-30)."""
     lines = tuple(_change(change) for change in comparison.changed)
+    unknown = [rung for rung in ("code", "config") if comparison.ladder.get(rung) in (None, Mark.UNDETERMINED)]
+    if unknown:
+        lines += (f"{' and '.join(unknown)}: undetermined, not recorded on both sides",)
     if not lines:
         lines = ("nothing recorded around the runs differs (code, config, packages, devices, switches)",)
     return Section(anchor="changed", lines=lines, most=6, spaced=True)
 
 
 def _change(change: Change) -> str:
-    sides = f"{_value(change.baseline)} -> {_value(change.candidate)}"
-    name = shorten(change.name, width=CONTENT - 13 - len(sides) - 2)
-    return f"{shorten(change.kind, width=11).ljust(11)}  {name}  {sides}"
+    head = (
+        f"{shorten(change.kind, width=KIND_COLUMNS).ljust(KIND_COLUMNS)}  {shorten(change.name, width=NAME_COLUMNS)}  "
+    )
+    half = (CONTENT - width_of(head) - len(ARROW)) // 2
+    first = _value(change.baseline, width=CONTENT)
+    second = _value(change.candidate, width=CONTENT)
+    spare = half - min(half, width_of(first))  # what the shorter side does not need, the longer one takes
+    other = half - min(half, width_of(second))
+    return head + shorten(first, width=half + other) + ARROW + shorten(second, width=half + spare)
 
 
-def _value(text: str) -> str:
-    return shorten(text, width=VALUE_COLUMNS) if text else "(none)"
+def _value(text: str, *, width: int) -> str:
+    return shorten(text, width=width) if text else "(none)"
 
 
 def outside(comparison: Comparison, /) -> Section:

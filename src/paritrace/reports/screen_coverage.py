@@ -8,7 +8,7 @@ from paritrace.reports.layout import CONTENT, Section, paragraph
 from paritrace.reports.wording import count, listed, module_or_root, ranges
 
 PLACES_SHOWN = 3
-NAMES_SHOWN = 3
+NAMES_SHOWN = 4
 
 
 def compared(comparison: Comparison, /) -> Section:
@@ -39,6 +39,7 @@ def _not_seen(comparison: Comparison) -> Iterator[str]:
     yield from _undetermined(comparison)
     for side, coverage in comparison.coverage.items():
         yield from _side(side, coverage)
+    yield from _not_captured(comparison)
 
 
 def _undetermined(comparison: Comparison) -> Iterator[str]:
@@ -61,6 +62,17 @@ def _place(place: UndeterminedPlace) -> str:
     return head + shorten(module_or_root(place.module), width=CONTENT - len(head) - len(tail)) + tail
 
 
+def _not_captured(comparison: Comparison) -> Iterator[str]:
+    """Names parts of the state that were not read; once where both sides left out the same."""
+    missing = {side: tuple(sorted(coverage.not_captured)) for side, coverage in comparison.coverage.items()}
+    if len(set(missing.values())) == 1 and len(missing) > 1:
+        missing = {"neither side": next(iter(missing.values()))}
+    for side, names in missing.items():
+        if names:
+            verb = "captured" if side == "neither side" else "did not capture"
+            yield shorten(f"{side} {verb} {listed(names, most=NAMES_SHOWN)}", width=CONTENT)
+
+
 def _side(side: str, coverage: SideCoverage) -> Iterator[str]:
     if coverage.status != "completed":
         yield shorten(f"{side}: {coverage.status}", width=CONTENT)
@@ -72,8 +84,5 @@ def _side(side: str, coverage: SideCoverage) -> Iterator[str]:
     if coverage.gaps:
         gaps = [f"{reason} {number:,}" for reason, number in sorted(coverage.gaps.items())]
         yield shorten(f"{side}: {listed(gaps, most=NAMES_SHOWN)}", width=CONTENT)
-    if coverage.not_captured:
-        names = listed(sorted(coverage.not_captured), most=NAMES_SHOWN)
-        yield shorten(f"{side} did not capture: {names}", width=CONTENT)
     if coverage.expected_steps is None:
         yield f"{side}: the number of steps was not declared (run --steps A:B), so completeness is unverified"

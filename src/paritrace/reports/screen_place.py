@@ -1,6 +1,6 @@
 """Where the runs part: the ladder, the first difference, the source of both sides, its size (CP-29, CP-30)."""
 
-from paritrace.compare.result import LADDER, Comparison, Difference, Mark, Settled, SlotDifference
+from paritrace.compare.result import LADDER, Comparison, Difference, DifferenceClass, Mark, Settled, SlotDifference
 from paritrace.reports.harmless import cut, shorten, width_of
 from paritrace.reports.layout import CONTENT, Section, paragraph
 from paritrace.reports.wording import (
@@ -16,6 +16,7 @@ from paritrace.reports.wording import (
 AROUND = ("code", "config", "data", "weights", "rng")  # rungs before the step's own work
 SITE_COLUMNS = 36
 SLOTS_SHOWN = 3
+SLOT_COLUMNS = 34
 MEANINGS = {
     Mark.AGREES: "bits agree",
     Mark.INSIDE: "inside the envelope",
@@ -60,9 +61,7 @@ def _no_first_difference(comparison: Comparison) -> tuple[str, ...]:
 
 
 def _origin(first: Difference) -> tuple[str, ...]:
-    line = f"{first.phase}, {short_function(first.function)} {GROUPS[first.group]}"
-    if first.cause:
-        line += f": {first.cause}"
+    line = f"{first.phase}, {short_function(first.function)}; {first.group.value}: {first.cause or GROUPS[first.group]}"
     before = first.undetermined_before
     line += f"; {count(before, 'call')} before it undetermined" if before else "; every call before it is paired"
     return paragraph(line, most=2)
@@ -103,7 +102,8 @@ def size(comparison: Comparison, /) -> Section:
     if place is None:
         return Section(anchor="size", lines=())
     slots = place.slots
-    lines = [line for slot in slots[:SLOTS_SHOWN] for line in _slot_lines(slot)]
+    shown = [*slots[:1], *sorted(slots[1:], key=lambda slot: slot.relative_error is None)][:SLOTS_SHOWN]
+    lines = [line for slot in shown for line in _slot_lines(slot)]
     if not slots:
         lines.append(f"{place.slot or 'outputs'}: {CLASSES[place.difference_class]}; size not recorded")
     if len(slots) > SLOTS_SHOWN:
@@ -113,18 +113,32 @@ def size(comparison: Comparison, /) -> Section:
 
 
 def _slot_lines(slot: SlotDifference) -> list[str]:
+    name = shorten(slot.slot, width=SLOT_COLUMNS)
+    if slot.difference_class is DifferenceClass.BITS_ONLY and slot.relative_error is None:
+        return [cut(f"{name}: bits differ; only fingerprints were recorded, so no size", width=CONTENT)]
     note = f" ({slot.note})" if slot.note else ""
     lines = [
-        cut(f"{shorten(slot.slot, width=20)}: {CLASSES[slot.difference_class]}{note}", width=CONTENT),
+        cut(f"{name}: {CLASSES[slot.difference_class]}{note}", width=CONTENT),
         cut(f"  {size_in_words(slot)}", width=CONTENT),
     ]
-    if slot.byte_ranges:
-        spans = " ".join(f"[{start:,}, {end:,})" for start, end in slot.byte_ranges[:3])
-        lines.append(cut(f"  look at bytes {spans}", width=CONTENT))
-    elif slot.baseline or slot.candidate:
+    spans = _joined(slot.byte_ranges)
+    if len(spans) > 1 or (spans and spans[0][0] > 0):  # one range from the first byte on says nothing of the place
+        lines.append(cut(f"  look at bytes {' '.join(f'[{a:,}, {b:,})' for a, b in spans[:3])}", width=CONTENT))
+    elif not spans and (slot.baseline or slot.candidate):
         half = (CONTENT - 4) // 2 - 2
         lines.append(f"  {shorten(slot.baseline, width=half)} -> {shorten(slot.candidate, width=half)}")
     return lines
+
+
+def _joined(ranges: tuple[tuple[int, int], ...]) -> list[tuple[int, int]]:
+    """Neighbouring byte ranges as one."""
+    joined: list[tuple[int, int]] = []
+    for begin, end in ranges:
+        if joined and joined[-1][1] == begin:
+            joined[-1] = (joined[-1][0], end)
+        else:
+            joined.append((begin, end))
+    return joined
 
 
 def _consequences(comparison: Comparison) -> list[str]:

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Sequence
 
 from paritrace.compare.result import Difference, DifferenceClass, Group, SlotDifference, Unpaired
 
+MAIN = "<main>"  # how a key spells the main script (CP-19)
 NUM_SAMPLES = 64  # CA-28: no slot has more
 
 # Every member has its words (a test proves it); a table, since there are too many members for a match to read well.
@@ -81,9 +82,16 @@ def listed(names: Sequence[str], /, *, most: int) -> str:
 
 def source_place(difference: Difference, /) -> str:
     """Returns FILE:LINE of a difference, or why there is none."""
-    if not difference.file:
+    file = shown_file(difference)
+    if not file:
         return "no source line recorded"
-    return f"{difference.file}:{difference.line}" if difference.line > 0 else difference.file
+    return f"{file}:{difference.line}" if difference.line > 0 else file
+
+
+def shown_file(difference: Difference, /) -> str:
+    """Returns the file as a person knows it: the main script by the name in its site, not `<main>`."""
+    file, _, _ = (difference.baseline_site or difference.candidate_site).rpartition(":")
+    return file if difference.file == MAIN and file else difference.file
 
 
 def module_or_root(module: str, /) -> str:
@@ -93,6 +101,11 @@ def module_or_root(module: str, /) -> str:
 def short_function(name: str, /) -> str:
     """Returns the class of a module call (`torch.nn.modules.linear.Linear` is `Linear`); an operator as it is."""
     return name.rpartition(".")[2] if name.rpartition(".")[2][:1].isupper() else name
+
+
+def _samples(differing: int) -> str:
+    """A slot of few elements has fewer samples than 64, and the result does not say how many."""
+    return f"all {NUM_SAMPLES} samples" if differing == NUM_SAMPLES else f"{differing} of at most {NUM_SAMPLES} samples"
 
 
 def size_in_words(slot: SlotDifference, /) -> str:
@@ -105,5 +118,5 @@ def size_in_words(slot: SlotDifference, /) -> str:
     if slot.max_ulp is not None:
         parts.append(f"up to {slot.max_ulp:,} ULP")
     if slot.num_samples_differing is not None:
-        parts.append(f"{count(slot.num_samples_differing, 'sample')} of at most {NUM_SAMPLES} differ")
+        parts.append(_samples(slot.num_samples_differing))
     return ", ".join(parts) if parts else "size not estimable: no samples"
