@@ -132,8 +132,8 @@ class JournalWriter:
             self.gaps[CountedGap.DISK_FULL] += len(batch)
             return
         self.bytes_written += len(data)
-        for record in batch:
-            self.counts[type(record).__name__] += 1
+        for kind, number in Counter(map(type, batch)).items():
+            self.counts[kind.__name__] += number
 
     def _within_budget(self, batch: list[object]) -> list[object]:
         keep: list[object] = [record for record in batch if isinstance(record, calls.Definition)]
