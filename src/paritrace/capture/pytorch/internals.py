@@ -8,6 +8,7 @@ from typing import Any, Protocol
 import torch
 from torch.utils import _python_dispatch
 from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils.hooks import unserializable_hook
 
 
 class AutogradNode(Protocol):
@@ -62,9 +63,9 @@ def free_weak_storage(reference: int) -> None:
 
 
 def watch_gradient(tensor: torch.Tensor, hook: Callable[[torch.Tensor], None]) -> None:
-    """Call `hook` with the gradient of a tensor that is not a leaf."""
+    """Call `hook` with the gradient of a tensor that is not a leaf; saving the tensor does not warn of the hook."""
     watched: Any = tensor
-    watched.register_hook(hook)
+    watched.register_hook(unserializable_hook(hook))
 
 
 def deterministic_fill() -> Any:

@@ -40,7 +40,8 @@ class Operator:
     """What the capture needs to know of one operator overload.
 
     `written` and `overwritten` hold positions (int) and names (str) of arguments; `overwritten` ones are written
-    without being read. `base` is the name without underscores, for checking a backward link.
+    without being read. `base` is the name without underscores, for checking a backward link. `reads_storage`: an
+    argument is a storage, no tensor, whose bytes come from outside what is observed (a file that `torch.load` reads).
     """
 
     name: str
@@ -52,6 +53,7 @@ class Operator:
     seeded: bool
     collective: bool
     function_id: int
+    reads_storage: bool = False
 
 
 def region(function_id: int) -> Operator:
@@ -86,6 +88,7 @@ def describe(func: Any, function_id: int) -> Operator:
         seeded=torch.Tag.nondeterministic_seeded in func.tags,
         collective=func.namespace in _COLLECTIVES,
         function_id=function_id,
+        reads_storage=any(str(argument.type) == "Storage" for argument in schema.arguments),
     )
 
 

@@ -248,6 +248,8 @@ class OpObserver:
         except Exception as error:  # noqa: BLE001  a fault of ours becomes a gap (P6)
             self._recorder.count(CountedGap.CAPTURE_ERROR, f"{begun.operator.name}: {type(error).__name__}")
             outputs = ()
+        if begun.operator.reads_storage:
+            begun.inputs += tuple(self.slots.from_storage(slot) for slot in outputs[:1])
         self._emit(begun, outputs)
 
     def _emit(self, begun: Begun, outputs: tuple[calls.Slot, ...]) -> None:

@@ -74,6 +74,10 @@ class Slots:
             for index, (name, tensor) in enumerate(named)
         )
 
+    def from_storage(self, output: calls.Slot) -> calls.Slot:
+        """The input slot for a storage that an operator made into this output: the same bytes, from an unknown source."""
+        return calls.Slot(self._name("storage"), output.kind, output.bits, self._unknown, output.how)
+
     def _input(self, name: int, tensor: torch.Tensor, overwritten: bool) -> calls.Slot:
         kind = self._kinds.of(tensor)
         if not kind.readable:
