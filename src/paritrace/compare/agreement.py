@@ -88,7 +88,7 @@ def _verdict(sides: Sides, i: int, j: int) -> Verdict:
         inputs=_places(inputs),
         outputs=_places(outputs),
         scalars=ours.scalar_facts[ours.calls[i].scalars] != theirs.scalar_facts[theirs.calls[j].scalars],
-        compared=sum(found.judged.agreement is not Agreement.NOT_COMPARABLE for found in (*inputs, *outputs)),
+        compared=sum(not _unseen(found) for found in (*inputs, *outputs)),
         unseen_inputs=any(_unseen(found) for found in inputs),
     )
 
@@ -133,7 +133,7 @@ def _places(slots: list[JudgedSlot]) -> tuple[int, ...]:
 
 
 def _unseen(found: JudgedSlot) -> bool:
-    """Whether an input's value stayed unseen; bytes that nobody had written have no value to see (CA-35)."""
+    """Whether a slot's value stayed unseen; bytes that nobody had written have no value to see (CA-35)."""
     if found.judged.agreement is not Agreement.NOT_COMPARABLE:
         return False
     if found.pair is None:

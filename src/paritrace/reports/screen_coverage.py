@@ -77,7 +77,7 @@ def _side(side: str, coverage: SideCoverage) -> Iterator[str]:
     if coverage.status != "completed":
         yield shorten(f"{side}: {coverage.status}", width=CONTENT)
     seen = len(coverage.steps_seen)
-    if coverage.expected_steps is not None and coverage.expected_steps != seen:
+    if coverage.expected_steps is not None and coverage.expected_steps > seen:
         yield f"{side}: {seen:,} of {coverage.expected_steps:,} expected steps seen"
     if coverage.bytes_lost:
         yield f"{side}: {count(coverage.bytes_lost, 'byte')} of its journals could not be read"
