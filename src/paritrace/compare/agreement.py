@@ -20,6 +20,7 @@ class Verdict(NamedTuple):
     scalars: bool
     compared: int
     unseen_inputs: bool  # an input that could not be compared: the call cannot be said to originate anything
+    unseen_outputs: tuple[int, ...]  # outputs that could not be compared
 
     @property
     def differs(self) -> bool:
@@ -90,6 +91,7 @@ def _verdict(sides: Sides, i: int, j: int) -> Verdict:
         scalars=ours.scalar_facts[ours.calls[i].scalars] != theirs.scalar_facts[theirs.calls[j].scalars],
         compared=sum(not _unseen(found) for found in (*inputs, *outputs)),
         unseen_inputs=any(_unseen(found) for found in inputs),
+        unseen_outputs=tuple(found.place_a for found in outputs if _unseen(found)),
     )
 
 

@@ -5,10 +5,12 @@ from collections.abc import Iterator, Mapping
 from paritrace.compare.load import Recorded
 from paritrace.compare.result import Change
 from paritrace.compare.sites import Lines
+from paritrace.evidence.calls import SourceKind
 from paritrace.evidence.gaps import Gap
 from paritrace.evidence.surroundings import Surroundings
 
 ABSENT = "absent"
+OWN = frozenset({SourceKind.MAIN, SourceKind.WORKLOAD})
 MAX_LINES = 3  # of a changed file: enough to recognise the change; the sources are in the runs
 
 
@@ -34,13 +36,14 @@ def _code(baseline: Recorded, candidate: Recorded, lines: Lines) -> Iterator[Cha
         if diff is None:
             yield Change("code", name, f"digest {left[:12]}", f"digest {right[:12]}")
         else:
-            yield Change("code", name, _told(diff[0]), _told(diff[1]))
+            moved = not diff[0] and not diff[1]
+            yield Change("code", name, *(("lines in order", "moved") if moved else (_told(diff[0]), _told(diff[1]))))
 
 
 def _files(side: Recorded) -> dict[str, str]:
     """The workload's own files; a session that was killed before it could list them is read from its sites."""
-    found = {s.file: s.digest for s in side.sites.values() if s.kind.value != "other" and isinstance(s.digest, str)}
-    return {**found, **side.code}
+    sites = (site for site in side.sites.values() if site.kind in OWN and isinstance(site.digest, str))
+    return side.code or {site.file: str(site.digest) for site in sites}
 
 
 def _told(changed: list[tuple[int, str]]) -> str:

@@ -5,14 +5,13 @@ from typing import NamedTuple
 
 from paritrace.compare.load import Recorded
 from paritrace.compare.settings import Settings
-from paritrace.evidence.calls import State
+from paritrace.evidence.calls import LossMark, State, StepMark
 from paritrace.evidence.gaps import Gap
 
 Key = tuple[int, int, str, str, str]
 """Step, micro-batch, moment, group, name."""
 
 Figures = dict[Key, str | None]
-MOMENTS = ("begin", "batch", "loss", "grads", "grad_norm")
 
 
 class DigestDifference(NamedTuple):
@@ -25,6 +24,7 @@ class DigestDifference(NamedTuple):
     name: str
     baseline: str
     candidate: str
+    at: int = -1  # `left` of the baseline's call before it
 
 
 class Digests(NamedTuple):
@@ -50,7 +50,8 @@ class Digests(NamedTuple):
 
 def compare_digests(baseline: Recorded, candidate: Recorded, *, settings: Settings) -> Digests:
     """Compare the two sides figure by figure; a gap on either side makes the figure unknown."""
-    ours, theirs = dict(_figures(baseline, settings)), dict(_figures(candidate, settings))
+    places: dict[Key, int] = {}
+    ours, theirs = dict(_figures(baseline, settings, places)), dict(_figures(candidate, settings, {}))
     found = Digests(set(), {}, set())
     for key in ours.keys() | theirs.keys():
         left, right = ours.get(key), theirs.get(key)
@@ -59,7 +60,7 @@ def compare_digests(baseline: Recorded, candidate: Recorded, *, settings: Settin
         elif left == right:
             found.equal.add(key)
         else:
-            found.different[key] = DigestDifference(*key, left, right)
+            found.different[key] = DigestDifference(*key, left, right, places[key])
     idle = _idle_generators(found, ours, theirs)
     for key in idle:
         del found.different[key]
@@ -83,20 +84,26 @@ def _moved_generators(figures: Figures) -> set[str]:
     return {name for name, seen in values.items() if len(seen) > 1}
 
 
-def moment_order(key: Key) -> tuple[int, int, int]:
-    """Sort keys by the order in which their moments happen."""
-    return (key[0], key[1], MOMENTS.index(key[2]) if key[2] in MOMENTS else len(MOMENTS))
+def _figures(side: Recorded, settings: Settings, places: dict[Key, int]) -> Iterator[tuple[Key, str | None]]:
+    """Every figure of one side; `places` takes up where each stood among the calls."""
+    for record, key, value in _recorded_figures(side, settings):
+        places[key] = side.stood_at[id(record)]
+        yield key, value
 
 
-def _figures(side: Recorded, settings: Settings) -> Iterator[tuple[Key, str | None]]:
+Figure = tuple[State | LossMark | StepMark, Key, str | None]
+
+
+def _recorded_figures(side: Recorded, settings: Settings) -> Iterator[Figure]:
     for state in side.states:
-        yield from _state(side, state, settings)
+        for key, value in _state(side, state, settings):
+            yield state, key, value
     for place, loss in enumerate(side.losses):
         earlier = sum(other.step == loss.step and other.microbatch == loss.microbatch for other in side.losses[:place])
         name = "loss" if not earlier else f"loss[{earlier}]"
-        yield (loss.step, loss.microbatch, "loss", "loss", name), _value(loss.value)
+        yield loss, (loss.step, loss.microbatch, "loss", "loss", name), _value(loss.value)
     for step in side.steps:
-        yield (step.step, 0, "grad_norm", "grad_norm", "grad_norm"), _value(step.grad_norm)
+        yield step, (step.step, 0, "grad_norm", "grad_norm", "grad_norm"), _value(step.grad_norm)
 
 
 def _state(side: Recorded, state: State, settings: Settings) -> Iterator[tuple[Key, str | None]]:

@@ -5,9 +5,17 @@ from typing import NamedTuple
 
 from msgspec.structs import replace
 
-from paritrace.compare.describe import pair_difference, region_difference
-from paritrace.compare.origins import Root
-from paritrace.compare.outside import Moment, figure_difference, moment_of_call, moment_of_figure, unexplained
+from paritrace.compare.describe import pair_difference, place_of, region_difference
+from paritrace.compare.digests import DigestDifference
+from paritrace.compare.origins import Blame, Root
+from paritrace.compare.outside import (
+    Moment,
+    figure_difference,
+    moment_of_call,
+    moment_of_figure,
+    stands_first,
+    unexplained,
+)
 from paritrace.compare.ranks import RankComparison
 from paritrace.compare.result import Difference, DifferenceClass, Finding, Group
 
@@ -15,13 +23,13 @@ STRENGTH = "bits only"
 NAMED = frozenset({Group.ORIGINATES, Group.OUTSIDE, Group.REWIRED})
 MAX_ORIGINS = 200  # more are consequences of each other's neighbourhood; the rows hold every call
 MAX_FINDINGS = 10
+WEIGHTS = frozenset({"parameter", "buffer"})
 
 
 class Placed(NamedTuple):
     """A difference with its place in the order of execution and what follows from it."""
 
     moment: Moment
-    order: int  # of the baseline's calls inside the moment
     difference: Difference
     consequences: int
 
@@ -29,16 +37,50 @@ class Placed(NamedTuple):
 def placed(of: RankComparison) -> list[Placed]:
     """Everything of one rank that may stand as first difference or origin, in order of execution."""
     found = [*_figures(of), *_pairs(of), *_regions(of)]
-    found.sort(key=lambda item: (item.moment, item.order))
+    found.sort(key=lambda item: item.moment)
     return found
 
 
 def _figures(of: RankComparison) -> Iterator[Placed]:
     """The earliest unexplained figure, unless a call that reads it says so itself."""
-    told = {blame.outside.name for blame in of.origins.blames.values() if blame.outside is not None}
-    figures = [figure for figure in unexplained(of) if figure.name not in told]
-    if figures and not (told and figures[0].moment == "begin"):
-        yield Placed(moment_of_figure(figures[0]), -1, figure_difference(of, figures[0]), 0)
+    told = {(blame.outside.kind.value, blame.outside.name) for blame in of.origins.blames.values() if blame.outside}
+    figures = unexplained(of)
+    if any((figure.group, figure.name) in told for figure in figures) or not figures:
+        return
+    figure = next((figure for figure in figures if figure.group in WEIGHTS), figures[0])
+    first = stands_first(of, figure)
+    moment = Moment(figure.step, -1, 0, 0) if first else moment_of_figure(figure)
+    reader = _reader_of(of, figure)
+    if reader is None:
+        yield Placed(moment, figure_difference(of, figure), len(of.origins.blames))
+    else:
+        cause = f"{figure.group} {figure.name}{_set_up(of, figure) if first else ''}"
+        blame = Blame(Group.OUTSIDE, cause, slot=reader[1])
+        yield Placed(moment, pair_difference(of, reader[0], blame), len(of.origins.blames) - 1)
+
+
+def _set_up(of: RankComparison, figure: DigestDifference) -> str:
+    """The unaligned calls of the set-up, which may have written what differs."""
+    side = of.sides.candidate
+    sites = {
+        place_of(side.recorded.sites[side.calls[j].site]): None
+        for j in of.reasons[1]
+        if side.calls[j].id < figure.at and side.context_of(j)[0] == figure.step
+    }
+    return f"; unaligned calls before the step at {', '.join(list(sites)[-2:])}" if sites else ""
+
+
+def _reader_of(of: RankComparison, figure: DigestDifference) -> tuple[int, int] | None:
+    """The first differing call, and which of its inputs, that reads a weight as its module's own."""
+    if figure.group not in WEIGHTS:
+        return None
+    side = of.sides.baseline
+    for i in sorted(of.origins.blames, key=lambda i: side.calls[i].left):
+        for place in of.verdicts.verdicts[i].inputs:
+            slot = side.recorded.names[side.calls[i].inputs[place].name]
+            if f"{side.module_of(i)}.{slot}" == figure.name:
+                return i, place
+    return None
 
 
 def _pairs(of: RankComparison) -> Iterator[Placed]:
@@ -48,7 +90,6 @@ def _pairs(of: RankComparison) -> Iterator[Placed]:
         root: Root = ("call", i)
         yield Placed(
             moment_of_call(of, i),
-            of.sides.baseline.calls[i].left,
             pair_difference(of, i, of.origins.blames[i]),
             of.origins.consequences[root],
         )
@@ -67,9 +108,9 @@ def _regions(of: RankComparison) -> Iterator[Placed]:
         difference = region_difference(of, place, reader)
         stretch = of.stretches.found[place]
         last = stretch.a[-1] if stretch.a else stretch.after[0]
-        order = calls[last].left if last >= 0 else -1
-        moment = moment_of_call(of, reader) if reader >= 0 else Moment(difference.step, difference.microbatch, 0)
-        yield Placed(moment, order, difference, of.origins.consequences["region", place])
+        at = calls[last].left if last >= 0 else -1
+        moment = Moment(difference.step, at, 0, difference.microbatch)
+        yield Placed(moment, difference, of.origins.consequences["region", place])
 
 
 def _reader(of: RankComparison, place: int) -> int:
@@ -82,7 +123,7 @@ def _reader(of: RankComparison, place: int) -> int:
 def first_of(ranks: Sequence[list[Placed]]) -> Difference | None:
     """The first difference over all ranks; of equal moments the lowest rank's."""
     firsts = [items[0] for items in ranks if items]
-    first = min(firsts, key=lambda item: (item.moment, item.difference.rank), default=None)
+    first = min(firsts, key=lambda item: (item.moment.step, item.difference.rank), default=None)
     return None if first is None else first.difference
 
 
@@ -94,7 +135,8 @@ def origins_of(ranks: Sequence[list[Placed]]) -> tuple[Difference, ...]:
 def findings(ranks: Sequence[list[Placed]]) -> tuple[Finding, ...]:
     """The first difference and the other origins, one sentence each, at most ten."""
     ordered = sorted(
-        (item for items in ranks for item in items), key=lambda item: (item.moment, item.difference.rank, item.order)
+        (item for items in ranks for item in items),
+        key=lambda item: (item.moment.step, item.difference.rank, item.moment),
     )
     named = [item for item in ordered if item.difference.group in NAMED or item is ordered[0]]
     return tuple(_finding(number, item) for number, item in enumerate(named[:MAX_FINDINGS], 1))
@@ -145,7 +187,10 @@ def _region(place: Difference) -> str:
     ours, theirs = place.region_calls
     if not ours or not theirs:
         side, site = ("baseline", place.baseline_site) if ours else ("candidate", place.candidate_site)
-        return f"{ours or theirs} calls recorded on the {side} only at {site} ({place.function}) change what follows"
+        told = f"recorded on the {side} only at {site} ({place.function})"
+        return (
+            f"1 call {told} changes what follows" if ours + theirs == 1 else f"{ours + theirs} calls {told} change it"
+        )
     return f"{ours} calls at {place.baseline_site} against {theirs} at {place.candidate_site}, whose inputs agree"
 
 

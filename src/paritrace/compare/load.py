@@ -56,6 +56,8 @@ class Recorded:
     states: list[State] = field(default_factory=list)
     losses: list[LossMark] = field(default_factory=list)
     steps: list[StepMark] = field(default_factory=list)
+    stood_at: dict[int, int] = field(default_factory=dict)  # id() of a state or mark -> `left` of the call before it
+    latest: int = -1  # `left` of the call read last
     levels: list[LevelMark] = field(default_factory=list)
     gaps: Counter[str] = field(default_factory=Counter)
     config: dict[str, dict[str, str]] = field(default_factory=lambda: defaultdict(dict))
@@ -90,6 +92,7 @@ def read(found: Recorded, journal: Batched, *, settings: Settings) -> None:
             kind = type(record)
             if kind is Call:
                 assert isinstance(record, Call)  # for the type checker: `kind` is what the loop can afford
+                found.latest = record.left
                 if record.context not in wanted:
                     wanted[record.context] = settings.takes_step(contexts[record.context].step)
                 if wanted[record.context]:
@@ -127,6 +130,7 @@ def _take(found: Recorded, record: Record | Loss, settings: Settings) -> None:
 
 
 def _take_step(found: Recorded, record: State | LossMark | StepMark | LevelMark, settings: Settings) -> None:
+    found.stood_at[id(record)] = found.latest
     match record:
         case State():
             # the state after the last compared step is the begin of the next one: it belongs to both

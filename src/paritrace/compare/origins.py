@@ -5,11 +5,11 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from paritrace.compare.agreement import Agreements, Sides, Verdict, judged_slots
+from paritrace.compare.agreement import Agreements, Sides, Verdict
 from paritrace.compare.digests import Digests
 from paritrace.compare.flows import Draws, FromCall, FromOrigin, FromUncompared, Source, Views, source_of
 from paritrace.compare.regions import STATEFUL, Regions
-from paritrace.compare.result import Agreement, Group
+from paritrace.compare.result import Group
 from paritrace.evidence.calls import Call, Level, OriginKind, Phase
 
 Root = tuple[str, int]
@@ -54,6 +54,7 @@ class _Search:
         self._sources: list[int] = []  # ids of those that are not mere consequences
         self._latest: Root | None = None
         self._first_step: int | None = None
+        self._told_outside: set[FromOrigin] = set()
         pairing = sides.pairing
         self._views = (Views(sides.baseline, pairing.partner_a), Views(sides.candidate, pairing.partner_b))
         self._draws = (Draws(sides.baseline), Draws(sides.candidate))
@@ -73,6 +74,8 @@ class _Search:
             insort(self._sources, self._sides.baseline.calls[i].id)
         if self._first_step is None:
             self._first_step = self._sides.baseline.context_of(i)[0]
+        if blame.outside is not None:
+            self._told_outside.add(blame.outside)
         if blame.root is not None:
             self._latest = self._latest or blame.root
             if blame.root != ("call", i):
@@ -190,12 +193,15 @@ class _Search:
     def _of_maker(self, i: int, left: FromCall, right: FromCall) -> Blame:
         """Both sides read the same output of a paired call."""
         verdict = self._verdicts.verdicts.get(left.call)
-        if verdict is not None and left.output in verdict.outputs:
+        if verdict is not None and (
+            left.output in verdict.outputs
+            or (left.output in verdict.unseen_outputs and left.call in self._found.blames)
+        ):
             return Blame(Group.PROPAGATES, self._told_call(left.call), self._root(left.call))
         viewed = self._viewed(i, left, right)
         if viewed:
             return self._of_unaligned(viewed)
-        if self._output_unseen(left):
+        if verdict is not None and left.output in verdict.unseen_outputs:
             return Blame(Group.UNDETERMINED, f"the output of {self._told_call(left.call)} was not captured")
         return Blame(Group.OUTSIDE, f"written by nothing recorded after {self._told_call(left.call)} made it")
 
@@ -224,9 +230,15 @@ class _Search:
                 return self._of_unaligned(viewed)
             if self._latest is not None:
                 return Blame(Group.PROPAGATES, f"{told}, after an earlier difference", self._latest)
-        elif self._latest is not None and self._first_step is not None and self._first_step < first:
+        elif self._latest is not None and self._explained(i, origin, first):
             return Blame(Group.PROPAGATES, f"{told} differs since step {first}", self._latest)
         return Blame(Group.OUTSIDE, told, outside=origin)
+
+    def _explained(self, i: int, origin: FromOrigin, first: int) -> bool:
+        """Whether a state that differs since the begin of step `first` follows from something told already."""
+        if origin in self._told_outside or self._sides.baseline.context_of(i)[0] > first:
+            return True
+        return self._first_step is not None and self._first_step < first
 
     def _of_generator(self, i: int, origin: FromOrigin) -> Blame:
         """A generator's state goes back to the draw before it on each side."""
@@ -286,13 +298,6 @@ class _Search:
     def _output_differs(self, i: int) -> bool:
         verdict = self._verdicts.verdicts.get(i)
         return verdict is not None and bool(verdict.outputs)
-
-    def _output_unseen(self, maker: FromCall) -> bool:
-        j = self._sides.pairing.partner_a[maker.call]
-        return any(
-            found.place_a == maker.output and found.judged.agreement is Agreement.NOT_COMPARABLE
-            for found in judged_slots(self._sides, maker.call, j, direction="o")
-        )
 
     def _root(self, i: int) -> Root | None:
         blame = self._found.blames.get(i)

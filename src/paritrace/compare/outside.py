@@ -3,11 +3,14 @@
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from paritrace.compare.digests import DigestDifference, moment_order
+from paritrace.compare.digests import DigestDifference
+from paritrace.compare.flows import FromOrigin
 from paritrace.compare.ranks import RankComparison
 from paritrace.compare.result import Difference, DifferenceClass, Group, Outside
 from paritrace.evidence.calls import Phase
 
+FIGURES = ("begin", "batch", "loss", "grads", "grad_norm")
+EXPLAINING = frozenset({Group.ORIGINATES, Group.REWIRED, Group.CONTAINS})
 READ_BY_CALLS = frozenset({"begin", "batch"})
 PHASE_OF = {
     "begin": Phase.FORWARD,
@@ -19,56 +22,96 @@ PHASE_OF = {
 
 
 class Moment(NamedTuple):
-    """A place in a run that calls and figures share: step, micro-batch, and the order inside it."""
+    """A place in the order of execution that calls and figures share."""
 
     step: int
-    microbatch: int
-    order: int
-
-
-ORDER = {"begin": 0, "batch": 1, "forward": 2, "loss": 3, "backward": 4, "grads": 5, "grad_norm": 6, "optimizer": 7}
+    at: int  # when the call ended, or the call before the figure did, in the baseline's sequence numbers
+    figure: int  # 0: a call; figures stand after the call that ended there, in their own order
+    microbatch: int = 0
 
 
 def moment_of_call(of: RankComparison, i: int) -> Moment:
     """Where a call of the baseline stands among the figures of its step."""
-    step, microbatch, phase = of.sides.baseline.context_of(i)
-    return Moment(step, microbatch, ORDER[phase])
+    step, microbatch, _ = of.sides.baseline.context_of(i)
+    return Moment(step, of.sides.baseline.calls[i].left, 0, microbatch)
 
 
 def moment_of_figure(found: DigestDifference) -> Moment:
     """Where a figure stands among the calls of its step."""
-    return Moment(found.step, found.microbatch, ORDER.get(found.moment, 0))
+    order = FIGURES.index(found.moment) + 1 if found.moment in FIGURES else len(FIGURES) + 1
+    return Moment(found.step, found.at, order, found.microbatch)
 
 
 def unexplained(of: RankComparison) -> list[DigestDifference]:
     """The figures of the earliest moment that differs when no call differed before it, in order of their names."""
-    differing = sorted(of.digests.different, key=lambda key: (moment_order(key), key))
+    differing = sorted(of.digests.different.values(), key=lambda found: (moment_of_figure(found), found))
     if not differing:
         return []
-    earliest = moment_of_figure(of.digests.different[differing[0]])
-    calls = [moment_of_call(of, i) for i in of.origins.blames]
-    if any(moment < earliest for moment in calls):
+    earliest = moment_of_figure(differing[0])
+    before = [i for i in of.origins.blames if moment_of_call(of, i) < earliest]
+    if any(_explains(of, i) for i in before) or (before and not stands_first(of, differing[0])):
         return []
-    return [of.digests.different[k] for k in differing if moment_of_figure(of.digests.different[k]) == earliest]
+    return [found for found in differing if moment_of_figure(found) == earliest]
+
+
+def stands_first(of: RankComparison, found: DigestDifference) -> bool:
+    """Whether a figure is what a run begins with: calls before it set the run up and are no part of a step."""
+    begun = [key[0] for key in of.digests.equal | of.digests.different.keys() if key[2] == "begin"]
+    return found.moment == "begin" and found.step == min(begun)
+
+
+def _explains(of: RankComparison, i: int) -> bool:
+    """Whether a call that differs while a run is set up says itself why: then what it wrote is no riddle."""
+    blame = of.origins.blames[i]
+    if blame.group in EXPLAINING or (blame.outside is not None and blame.outside.name):
+        return True
+    if blame.group is not Group.PROPAGATES or blame.root is None or blame.root[0] != "call" or blame.root[1] == i:
+        return False
+    return _explains(of, blame.root[1])
 
 
 def outside_states(of: RankComparison) -> Iterator[Outside]:
-    """The states that differed before any recorded call did: the outside, by name."""
-    found = [figure for figure in unexplained(of) if figure.moment in READ_BY_CALLS]
-    steps = {figure.step for figure in found}
-    taken = {(figure.moment, figure.group, figure.name) for figure in found}
-    batches = [f for f in of.digests.different.values() if f.step in steps and f.moment == "batch"]
-    found += [f for f in batches if (f.moment, f.group, f.name) not in taken]
-    for figure in found:
-        yield Outside(
-            rank=of.rank,
-            step=figure.step,
-            moment=figure.moment,
-            group=figure.group,
-            name=figure.name,
-            baseline=figure.baseline,
-            candidate=figure.candidate,
-        )
+    """The states that differed before any recorded call did, and those that a call read: the outside, by name."""
+    told: set[tuple[str, str]] = set()
+    for figure in unexplained(of):
+        if figure.moment in READ_BY_CALLS:
+            told.add((figure.group, figure.name))
+            yield _outside(of, figure)
+    for i, blame in of.origins.blames.items():
+        if blame.outside is None or (blame.outside.kind.value, blame.outside.name) in told or not blame.outside.name:
+            continue
+        told.add((blame.outside.kind.value, blame.outside.name))
+        yield _read_by(of, i, blame.outside, blame.slot)
+
+
+def _outside(of: RankComparison, figure: DigestDifference) -> Outside:
+    return Outside(
+        rank=of.rank,
+        step=figure.step,
+        moment=figure.moment,
+        group=figure.group,
+        name=figure.name,
+        baseline=figure.baseline,
+        candidate=figure.candidate,
+    )
+
+
+def _read_by(of: RankComparison, i: int, origin: FromOrigin, place: int) -> Outside:
+    """A source that no inventory shows, by the first call that read it."""
+    ours, theirs = of.sides.baseline, of.sides.candidate
+    slot = ours.calls[i].inputs[place]
+    name = ours.recorded.names[slot.name]
+    others = theirs.calls[of.sides.pairing.partner_a[i]].inputs
+    other = next(other for other in others if theirs.recorded.names[other.name] == name)
+    return Outside(
+        rank=of.rank,
+        step=ours.context_of(i)[0],
+        moment="read",
+        group=origin.kind.value,
+        name=origin.name,
+        baseline=str(slot.bits),
+        candidate=str(other.bits),
+    )
 
 
 def figure_difference(of: RankComparison, figure: DigestDifference) -> Difference:

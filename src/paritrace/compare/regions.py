@@ -73,7 +73,7 @@ class Regions:
         return None
 
     def _inside(self, side: int, places: frozenset[int]) -> Iterator[tuple[int, Slot]]:
-        """Every input slot of the region, and of unpaired calls outside it whose results flow in."""
+        """Every input slot of the region, and of calls outside it that are unpaired or could not be compared."""
         mine = (self.sides.baseline, self.sides.candidate)[side]
         partners = (self.sides.pairing.partner_a, self.sides.pairing.partner_b)[side]
         waiting: list[int] = []
@@ -85,7 +85,7 @@ class Regions:
             index = waiting.pop()
             for slot in mine.calls[index].inputs:
                 source = source_of(mine, slot)
-                if isinstance(source, FromCall) and partners[source.call] < 0:
+                if isinstance(source, FromCall) and (partners[source.call] < 0 or self._unseen(side, source)):
                     if source.call not in seen:
                         seen.add(source.call)
                         waiting.append(source.call)
@@ -93,8 +93,16 @@ class Regions:
                     yield index, slot
 
     def _differs(self, side: int, maker: int, output: int) -> bool:
+        """Whether a paired call's output differs; one that could not be compared counts by the call's inputs."""
         verdict = self.verdicts.verdicts.get(maker if side == 0 else self.sides.pairing.partner_b[maker])
-        return verdict is not None and output in verdict.outputs
+        if verdict is None:
+            return False
+        return output in verdict.outputs or (output in verdict.unseen_outputs and bool(verdict.inputs))
+
+    def _unseen(self, side: int, source: FromCall) -> bool:
+        """Whether nothing is known of this output: then what flows into its call counts instead."""
+        verdict = self.verdicts.verdicts.get(source.call if side == 0 else self.sides.pairing.partner_b[source.call])
+        return verdict is not None and source.output in verdict.unseen_outputs and not verdict.inputs
 
     def _state_differs(self, side: int, index: int, origin: FromOrigin) -> bool:
         step, _, _ = (self.sides.baseline, self.sides.candidate)[side].context_of(index)
