@@ -124,6 +124,7 @@ def judged_slots(sides: Sides, i: int, j: int, *, direction: str) -> Iterator[Ju
                 theirs.recorded.details.get((theirs.calls[j].id, direction, other)),
             ),
             sides.same_scheme,
+            ours.kind_words[slot.kind] == theirs.kind_words[right[other].kind],
         )
         yield JudgedSlot(place, other, judge(pair), pair)
     for other in places.values():

@@ -179,19 +179,14 @@ def _scalars(of: RankComparison, i: int, j: int) -> tuple[str, str]:
 
 
 def _undetermined_before(of: RankComparison, i: int, j: int) -> int:
-    return bisect_left(sorted(of.reasons[0]), i) + bisect_left(sorted(of.reasons[1]), j)
+    return bisect_left(of.unpaired[0], i) + bisect_left(of.unpaired[1], j)
 
 
 def _before_region(of: RankComparison, place: int) -> int:
     stretch = of.stretches.found[place]
     before = 0
-    for items, reasons in ((stretch.a, of.reasons[0]), (stretch.b, of.reasons[1])):
-        first = items[0] if items else None
-        if first is not None:
-            before += bisect_left(sorted(reasons), first)
-        else:
-            neighbour = stretch.after[0 if items is stretch.a else 1]
-            before += bisect_left(sorted(reasons), neighbour)
+    for side, items in enumerate((stretch.a, stretch.b)):
+        before += bisect_left(of.unpaired[side], items[0] if items else stretch.after[side])
     return before
 
 

@@ -55,6 +55,10 @@ class _Search:
         self._latest: Root | None = None
         self._first_step: int | None = None
         self._told_outside: set[FromOrigin] = set()
+        self._first_of_state: dict[tuple[str, str], int] = {}
+        for step, _, moment, group, name in sorted(digests.different, reverse=True):
+            if moment == "begin":
+                self._first_of_state[group, name] = step
         pairing = sides.pairing
         self._views = (Views(sides.baseline, pairing.partner_a), Views(sides.candidate, pairing.partner_b))
         self._draws = (Draws(sides.baseline), Draws(sides.candidate))
@@ -291,9 +295,7 @@ class _Search:
 
     def _first_difference_of(self, origin: FromOrigin) -> int | None:
         """The first step at whose begin this named state differs, None if the inventories do not show it."""
-        group = STATEFUL.get(origin.kind)
-        steps = [k[0] for k in self._digests.different if k[2] == "begin" and k[3] == group and k[4] == origin.name]
-        return min(steps, default=None)
+        return self._first_of_state.get((STATEFUL.get(origin.kind, ""), origin.name))
 
     def _output_differs(self, i: int) -> bool:
         verdict = self._verdicts.verdicts.get(i)

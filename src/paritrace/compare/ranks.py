@@ -28,8 +28,9 @@ class RankComparison:
     stretches: Stretches
     digests: Digests
     origins: Origins
-    reasons: tuple[dict[int, Unpaired], dict[int, Unpaired]]
+    reasons: tuple[dict[int, Unpaired], dict[int, Unpaired]]  # in execution order
     lines: Lines
+    unpaired: tuple[list[int], list[int]]  # the same calls as `reasons`, as rising indices
 
 
 def compare_rank(baseline: Recorded, candidate: Recorded, *, settings: Settings, lines: Lines) -> RankComparison:
@@ -58,6 +59,7 @@ def compare_rank(baseline: Recorded, candidate: Recorded, *, settings: Settings,
         origins=find_origins(sides, verdicts, digests=digests, regions=regions),
         reasons=reasons,
         lines=lines,
+        unpaired=(sorted(reasons[0]), sorted(reasons[1])),
     )
 
 
@@ -70,7 +72,8 @@ def _reasons(mine: Side, other: Side, sides: Sides, side: int) -> dict[int, Unpa
     pairing = sides.pairing
     partners = pairing.partner_a if side == 0 else pairing.partner_b
     given = pairing.reason_a if side == 0 else pairing.reason_b
-    captured = {(other.context_of(i)[0], layer) for i, layer in enumerate(other.records.layers)}
+    used = {(call.context, layer) for call, layer in zip(other.calls, other.records.layers, strict=True)}
+    captured = {(other.recorded.contexts[context].step, layer) for context, layer in used}
     found: dict[int, Unpaired] = {}
     for i, partner in enumerate(partners):
         if partner >= 0:

@@ -33,6 +33,7 @@ class Regions:
         self.verdicts = verdicts
         self.stretches = stretches
         self.digests = digests
+        self._states = {(key[0], key[3], key[4]) for key in digests.different if key[2] == "begin"}
         self._borders: dict[frozenset[int], Border] = {}
 
     def of(self, side: int, index: int) -> int:
@@ -106,7 +107,4 @@ class Regions:
 
     def _state_differs(self, side: int, index: int, origin: FromOrigin) -> bool:
         step, _, _ = (self.sides.baseline, self.sides.candidate)[side].context_of(index)
-        return any(
-            key[0] == step and key[2] == "begin" and key[3] == STATEFUL[origin.kind] and key[4] == origin.name
-            for key in self.digests.different
-        )
+        return (step, STATEFUL[origin.kind], origin.name) in self._states

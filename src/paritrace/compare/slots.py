@@ -54,6 +54,7 @@ class SlotPair(NamedTuple):
     kinds: tuple[Kind, Kind]
     details: tuple[Detail | None, Detail | None]
     same_scheme: bool = True
+    same_kind: bool = False  # known already to be equal in everything that decides whether fingerprints compare
 
 
 class Judged(NamedTuple):
@@ -76,22 +77,28 @@ def judge(pair: SlotPair) -> Judged:
     ours, theirs = pair.details
     if ours is not None and theirs is not None and ours.semantics != theirs.semantics:
         return _not(Incomparable.SEMANTICS)
+    apart = None if pair.same_kind else _of_kinds(pair)
+    if apart is not None:
+        return apart
+    if isinstance(pair.baseline.bits, Gap) or isinstance(pair.candidate.bits, Gap):
+        return _not(Incomparable.NOT_CAPTURED)
+    if not pair.same_scheme:
+        return _without_scheme(ours, theirs)
+    if pair.same_kind or memory_order(pair.kinds[0]) == memory_order(pair.kinds[1]):
+        return EQUAL if pair.baseline.bits == pair.candidate.bits else DIFFERENT
+    if ours is not None and theirs is not None:  # details cover the logical order
+        return EQUAL if ours.bits == theirs.bits else DIFFERENT
+    return _not(Incomparable.MEMORY_ORDER)
+
+
+def _of_kinds(pair: SlotPair) -> Judged | None:
+    """What the kinds alone decide: dtype, shape and layout come before any value (A-03)."""
     first, second = pair.kinds
     if first.dtype != second.dtype or first.shape != second.shape:
         return DIFFERENT
     if first.layout != second.layout:
         return _not(Incomparable.LAYOUT)
-    if isinstance(pair.baseline.bits, Gap) or isinstance(pair.candidate.bits, Gap):
-        return _not(Incomparable.NOT_CAPTURED)
-    if first.logical_nbytes != second.logical_nbytes:
-        return DIFFERENT
-    if not pair.same_scheme:
-        return _without_scheme(ours, theirs)
-    if memory_order(first) == memory_order(second):
-        return EQUAL if pair.baseline.bits == pair.candidate.bits else DIFFERENT
-    if ours is not None and theirs is not None:  # details cover the logical order
-        return EQUAL if ours.bits == theirs.bits else DIFFERENT
-    return _not(Incomparable.MEMORY_ORDER)
+    return DIFFERENT if first.logical_nbytes != second.logical_nbytes else None
 
 
 def _without_scheme(ours: Detail | None, theirs: Detail | None) -> Judged:

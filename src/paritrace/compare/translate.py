@@ -39,6 +39,7 @@ class Side:
     scope_paths: list[str]
     origin_names: dict[int, str]
     scalar_facts: dict[int, int]
+    kind_words: dict[int, int]  # kind id -> number of what makes fingerprints comparable, the same on both sides
     input_facts: list[tuple[SlotFact, ...]] = field(default_factory=list)
     output_facts: list[tuple[SlotFact, ...]] = field(default_factory=list)
     records: Records
@@ -123,6 +124,7 @@ class _Translator:
             scope_paths=paths,
             origin_names=self._origins,
             scalar_facts=self._scalars,
+            kind_words=kinds,
             input_facts=inputs,
             output_facts=outputs,
             records=records,

@@ -1,7 +1,7 @@
 """Pairing by recorded flow: equal key, and every input comes from the same place on both sides (CP-3b)."""
 
 from collections import defaultdict
-from collections.abc import Hashable, Iterable
+from collections.abc import Collection, Hashable, Iterable
 
 from paritrace.correspondence.pairing import Pairing
 from paritrace.correspondence.records import Made, Records
@@ -13,22 +13,25 @@ Signature = tuple[Hashable, ...]
 class Dataflow:
     """The fixpoint of CP-3b over the records that other rules left unpaired. No values, no similarity, symmetric.
 
-    `homes` gives for each side the paired scope a record stands in, as one id for both sides, or -1.
+    `homes` gives for each side the paired scope a record stands in, as one id for both sides, or -1. Streams in
+    `leave_out` wait for rules of their own.
     """
 
-    def __init__(self, pairing: Pairing, *, homes: tuple[list[int], list[int]]) -> None:
+    def __init__(
+        self, pairing: Pairing, *, homes: tuple[list[int], list[int]], leave_out: Collection[Hashable] = ()
+    ) -> None:
         self._pairing = pairing
         self._homes = homes
         self._waiting: tuple[dict[int, list[int]], dict[int, list[int]]] = (defaultdict(list), defaultdict(list))
         self._groups: dict[Signature, tuple[list[int], list[int]]] = {}
         self._changed: set[Signature] = set()
-        self._watch()
+        self._watch(leave_out)
 
-    def _watch(self) -> None:
+    def _watch(self, leave_out: Collection[Hashable]) -> None:
         for side, records in enumerate((self._pairing.a, self._pairing.b)):
             partners = self._partners(side)
             for i in range(len(records)):
-                if partners[i] < 0 and self._homes[side][i] >= 0:
+                if partners[i] < 0 and self._homes[side][i] >= 0 and records.streams[i] not in leave_out:
                     for made in _makers(records, i):
                         self._waiting[side][made.record].append(i)
                     self._consider(side, i)

@@ -38,7 +38,7 @@ def correspond(a: Records, b: Records) -> Correspondence:
         if stream not in linked:
             _pair_in(pairing, extents=extents[stream], pairs=scopes[stream])
     pair_labelled(pairing)
-    _spread(pairing, of=of, flow=Dataflow(pairing, homes=homes))
+    _spread(pairing, of=of, flow=Dataflow(pairing, homes=homes, leave_out=linked))
     for stream in both:
         if stream in linked:
             _pair_in(pairing, extents=extents[stream], pairs=scopes[stream])
