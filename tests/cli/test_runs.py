@@ -5,15 +5,17 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from paritrace.cli.entry import status_of
 from paritrace.cli.runs_text import catalog_text, summary_text, verification_text
-from paritrace.runs.catalog import catalog
+from paritrace.runs.catalog import MAX_DEPTH, catalog
 from paritrace.runs.opening import begin_session
 from paritrace.runs.reading import open_run
+from paritrace.runs.removal import REMOVED_PREFIX
 from paritrace.runs.showing import summarise
 from paritrace.runs.verify import verify
-from tests.runs.making import another_process, capture, request, write_records
+from tests.runs.making import another_process, capture, request, torchrun, write_records
 
 
 @pytest.fixture
@@ -46,6 +48,53 @@ def test_ls(run_dir: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -
 
 def test_ls_of_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert Ran(capsys, "ls", tmp_path).out == f"no run in or below {tmp_path}\n"
+
+
+def test_ls_tells_what_is_doubtful(run_dir: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    begin_session(tmp_path / "a", replace(request(torchrun(0)), run_id="a"))
+    begin_session(tmp_path / "b", replace(request(torchrun(1)), run_id="b"))
+    (tmp_path / "bad.tar.zst").write_bytes(b"nothing")
+    (tmp_path / f"{REMOVED_PREFIX}01").mkdir()
+    capture(tmp_path.joinpath("copy", *["deep"] * MAX_DEPTH) / "run")
+    capture(tmp_path / "twin")
+    out = Ran(capsys, "ls", tmp_path).out
+    assert f"one run id in 2 places, none is chosen: run-1: {run_dir}, {tmp_path / 'twin'}" in out
+    assert f"of one job: job-1: {tmp_path / 'a'}, {tmp_path / 'b'}" in out
+    assert f"cannot be read: {tmp_path / 'bad.tar.zst'}: " in out
+    assert f"a removal was cut off, this is left: {tmp_path / REMOVED_PREFIX}01" in out
+    assert "too deep, not looked into: " in out
+
+
+def test_show_of_a_damaged_run(run_dir: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    journal = run_dir / "sessions" / "rank-0" / "calls.jsonl"
+    kept = journal.read_bytes()
+    journal.write_bytes(kept.replace(b'"calls":3', b'"calls":4') + b"{torn\n" * 30)
+    out = Ran(capsys, "show", run_dir).out
+    assert "rank-0: 3 calls, the end mark says 4" in out
+    assert "rank-0: 10 more losses" in out
+    assert "incomplete" in out
+    journal.write_bytes(b'{"format":"other","version":"1.0"}\n')
+    out = Ran(capsys, "show", run_dir).out
+    assert "unreadable" in out
+    assert "it says format 'other'" in out
+
+
+def test_show_of_a_run_of_a_later_version(run_dir: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = run_dir / "run.json"
+    document = {**json.loads(path.read_text()), "version": "1.9", "mood": "calm", "tags": ["x", "y"], "title": "T"}
+    path.write_text(json.dumps(document))
+    out = Ran(capsys, "show", run_dir).out
+    assert "run run-1  T" in out
+    assert "tags x, y" in out
+    assert "written by a later paritrace: 1 fields were left out" in out
+
+
+def test_verify_lists_losses_and_what_it_left_out(run_dir: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with (run_dir / "sessions" / "rank-0" / "calls.jsonl").open("ab") as file:
+        file.write(b"{torn\n" * 130)
+    out = Ran(capsys, "verify", run_dir).out
+    assert out.count("loss         rank-0: line ") == 100
+    assert "loss         rank-0: 30 more" in out
 
 
 def test_show(run_dir: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from paritrace.evidence.digests import is_sha256, sha256_hex, sha256_of
+from paritrace.evidence.digests import is_sha256, sha256_hex, sha256_of, sha256_with_prefix
 
 
 @given(st.lists(st.binary(max_size=20)))
@@ -16,6 +16,14 @@ def test_a_stream_has_the_digest_of_its_bytes(chunks: list[bytes]) -> None:
     assert (found.num_bytes, found.sha256) == (len(whole), hashlib.sha256(whole).hexdigest())
     assert sha256_hex(whole) == found.sha256
     assert is_sha256(found.sha256)
+
+
+@given(st.lists(st.binary(max_size=20)), st.integers(0, 100))
+def test_a_prefix_has_the_digest_of_its_bytes(chunks: list[bytes], prefix_bytes: int) -> None:
+    whole = b"".join(chunks)
+    found = sha256_with_prefix(chunks, prefix_bytes=prefix_bytes)
+    assert (found.num_bytes, found.sha256) == (len(whole), hashlib.sha256(whole).hexdigest())
+    assert found.prefix_sha256 == hashlib.sha256(whole[:prefix_bytes]).hexdigest()
 
 
 @pytest.mark.parametrize("text", ["", "a" * 63, "a" * 65, "A" * 64, "g" * 64, "a" * 64 + "\n", "../" + "a" * 61])

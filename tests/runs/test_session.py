@@ -1,6 +1,7 @@
 """What a session registers and how it ends (EV-14, EV-15, EV-18, EV-21, EV-22)."""
 
 import hashlib
+import os
 from pathlib import Path
 
 import pytest
@@ -168,9 +169,17 @@ def test_surroundings_and_metadata_are_written_with_the_next_flush(run_dir: Path
     assert open_run(run_dir).sessions[0].surroundings == Gap(RunGap.UNREADABLE, "why")
 
 
+def test_arguments_that_are_no_text_are_spelled_out(run_dir: Path, session: OpenSession) -> None:
+    session.set_surroundings(replace(SURROUNDINGS, argv=("caf\udce9.py",)))
+    session.flush()
+    found = open_run(run_dir).sessions[0].surroundings
+    assert isinstance(found, Surroundings)
+    assert found.argv == ("caf\\udce9.py",)
+
+
 def test_two_processes_under_one_session_are_a_conflict(run_dir: Path, session: OpenSession) -> None:
     path = run_dir / "run.json"
-    path.write_text(path.read_text().replace(f'"pid": {session._row.process.pid}', '"pid": 1'))
+    path.write_text(path.read_text().replace(f'"pid": {os.getpid()}', '"pid": 1'))
     before = path.read_bytes()
     with pytest.raises(EvidenceError) as caught:
         session.flush()

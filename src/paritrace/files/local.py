@@ -1,5 +1,6 @@
 """Files: durable replace, claim, append, bounded reads and locks, over one set of system calls."""
 
+import errno
 import os
 import secrets
 import stat
@@ -123,7 +124,7 @@ class Files(Reads, Locks):
             missing.append(missing[-1].parent)
         for folder in reversed(missing):
             if not self.claim(folder) and not folder.is_dir():
-                raise host_error(NotADirectoryError(20, ""), folder, "make the folder")
+                raise host_error(NotADirectoryError(errno.ENOTDIR, ""), folder, "make the folder")
 
     def claim(self, path: Path) -> bool:
         """Make the folder `path` by one atomic call; return False when that name exists already."""
@@ -154,7 +155,7 @@ class Files(Reads, Locks):
             try:
                 return path.resolve()
             except RuntimeError as cause:  # pathlib's word for a loop of links
-                raise OSError(40, "loop") from cause
+                raise OSError(errno.ELOOP, "loop") from cause
 
     def _mode_of_file(self, target: Path) -> int | None:
         with translated(target, "look at"):

@@ -1,6 +1,5 @@
 """Rows for attachments: ids, relative paths, sizes and digests of what is registered (EV-15, EV-18, EV-22)."""
 
-import hashlib
 import os
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -9,7 +8,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from paritrace.errors import HostError, RequestError
-from paritrace.evidence.digests import sha256_hex, sha256_of
+from paritrace.evidence.digests import sha256_hex, sha256_of, sha256_with_prefix
 from paritrace.evidence.gaps import Gap, RunGap
 from paritrace.files import Files
 from paritrace.runs.envelope import ATTACHMENTS_FOLDER, Attachment, AttachmentKind, Availability, Storage
@@ -64,12 +63,8 @@ def live_row(
 def committed_row(row: Attachment, *, run_dir: Path, files: Files) -> tuple[Attachment, str]:
     """Return a live row with the file's present length and digest, and the digest of the part registered before."""
     before = 0 if isinstance(row.num_bytes, Gap) else row.num_bytes
-    whole, prefix, num_bytes = hashlib.sha256(), hashlib.sha256(), 0
-    for chunk in files.iter_chunks(run_dir / (row.path or "")):
-        whole.update(chunk)
-        prefix.update(chunk[: max(0, before - num_bytes)])
-        num_bytes += len(chunk)
-    return replace(row, num_bytes=num_bytes, sha256=whole.hexdigest()), prefix.hexdigest()
+    found = sha256_with_prefix(files.iter_chunks(run_dir / (row.path or "")), prefix_bytes=before)
+    return replace(row, num_bytes=found.num_bytes, sha256=found.sha256), found.prefix_sha256
 
 
 def sealed_row(row: Attachment, *, run_dir: Path, files: Files) -> tuple[Attachment, str]:

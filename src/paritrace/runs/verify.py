@@ -1,6 +1,5 @@
 """Verifying a run: every file hashed again, every journal read and counted again (EV-16, EV-18)."""
 
-import hashlib
 from collections.abc import Iterator
 from enum import StrEnum
 from pathlib import Path
@@ -8,7 +7,7 @@ from pathlib import Path
 from msgspec import Struct
 
 from paritrace.errors import EvidenceError, HostError
-from paritrace.evidence.digests import is_sha256, sha256_of
+from paritrace.evidence.digests import PrefixAndWhole, is_sha256, sha256_with_prefix
 from paritrace.evidence.gaps import Gap
 from paritrace.evidence.journal import Account, Loss
 from paritrace.files import LOCAL, Files
@@ -73,17 +72,18 @@ NOT_COVERED = ("run.json itself carries no digest: compare its digest with one n
 
 def verify(run: Run, *, files: Files = LOCAL) -> Verification:
     """Hash and read everything again that the run names; nothing is changed and nothing raises for damage."""
-    items = [_attachment(row, run, files) for row in run.envelope.attachments]
+    hashing = _Hashing(files)
+    items = [_attachment(row, run, hashing) for row in run.envelope.attachments]
     journals: list[JournalItem] = []
     for view in run.sessions:
-        items.append(_receipt(view, run, files))
+        items.append(_receipt(view, run, hashing))
         found = _journal(view, run)
         if isinstance(found, Item):
             items.append(found)
         else:
             journals.append(found)
             items.append(_counts(found))
-    items.extend(_unregistered(run, files))
+    items.extend(_unregistered(run, hashing))
     counts = {finding.value: sum(1 for item in items if item.status is finding) for finding in Finding}
     return Verification(
         format=FORMAT,
@@ -99,6 +99,21 @@ def verify(run: Run, *, files: Files = LOCAL) -> Verification:
     )
 
 
+class _Hashing:
+    """Hashes files of a run, each length of each file once: a journal is named by its row and by its receipt."""
+
+    def __init__(self, files: Files) -> None:
+        self.files = files
+        self._known: dict[tuple[Path, int], PrefixAndWhole] = {}
+
+    def of(self, path: Path, num_bytes: int) -> PrefixAndWhole:
+        """Return the digests of a file and of its first `num_bytes` bytes; errors are the file's."""
+        key = (path, num_bytes)
+        if key not in self._known:
+            self._known[key] = sha256_with_prefix(self.files.iter_chunks(path), prefix_bytes=num_bytes)
+        return self._known[key]
+
+
 def verdict(items: list[Item]) -> Finding:
     """Return the finding that counts for the whole: changed, missing, not_checked, intact, in this order."""
     found = {item.status for item in items}
@@ -108,35 +123,29 @@ def verdict(items: list[Item]) -> Finding:
     return Finding.INTACT
 
 
-def _attachment(row: Attachment, run: Run, files: Files) -> Item:
+def _attachment(row: Attachment, run: Run, hashing: _Hashing) -> Item:
     if row.path is None:
         return Item(row.attachment_id, Finding.NOT_CHECKED, "an address: nothing was read when it was registered")
     if isinstance(row.sha256, Gap) or isinstance(row.num_bytes, Gap):
         return Item(row.attachment_id, Finding.NOT_CHECKED, "it could not be read when it was registered")
-    return _compared(row, row.num_bytes, row.sha256, path=run.folder / row.path, files=files)
-
-
-def _compared(row: Attachment, num_bytes: int, sha256: str, *, path: Path, files: Files) -> Item:
-    committed, total = hashlib.sha256(), 0
     try:
-        for chunk in files.iter_chunks(path):
-            committed.update(chunk[: max(0, num_bytes - total)])
-            total += len(chunk)
+        found = hashing.of(run.folder / row.path, row.num_bytes)
     except HostError as error:
         return _unreadable(row.attachment_id, error)
-    if total < num_bytes:
-        return Item(row.attachment_id, Finding.CHANGED, f"{total} bytes instead of {num_bytes}")
-    if committed.hexdigest() != sha256:
-        return Item(row.attachment_id, Finding.CHANGED, f"another digest over its {num_bytes} bytes")
-    if total == num_bytes:
-        return Item(row.attachment_id, Finding.INTACT, f"{num_bytes} bytes")
-    if row.live:
-        return Item(
-            row.attachment_id,
-            Finding.NOT_CHECKED,
-            f"live: the committed {num_bytes} bytes are intact, {total - num_bytes} more carry no digest",
-        )
-    return Item(row.attachment_id, Finding.CHANGED, f"{total} bytes instead of {num_bytes}")
+    status, detail = _compared(found, row.num_bytes, row.sha256, live=row.live)
+    return Item(row.attachment_id, status, detail)
+
+
+def _compared(found: PrefixAndWhole, num_bytes: int, sha256: str, *, live: bool) -> tuple[Finding, str]:
+    """Return what became of a file of which `num_bytes` bytes were registered with a digest."""
+    if found.num_bytes < num_bytes or (found.num_bytes > num_bytes and not live):
+        return Finding.CHANGED, f"{found.num_bytes} bytes instead of {num_bytes}"
+    if found.prefix_sha256 != sha256:
+        return Finding.CHANGED, f"another digest over its {num_bytes} bytes"
+    if found.num_bytes == num_bytes:
+        return Finding.INTACT, f"{num_bytes} bytes"
+    more = found.num_bytes - num_bytes
+    return Finding.NOT_CHECKED, f"live: the committed {num_bytes} bytes are intact, {more} more carry no digest"
 
 
 def _unreadable(name: str, error: HostError) -> Item:
@@ -149,7 +158,7 @@ def _unreadable(name: str, error: HostError) -> Item:
             return Item(name, Finding.NOT_CHECKED, error.message)
 
 
-def _receipt(view: SessionView, run: Run, files: Files) -> Item:
+def _receipt(view: SessionView, run: Run, hashing: _Hashing) -> Item:
     """Look at a session's receipt and at the files it sealed."""
     name = f"receipt:{view.session_id}"
     if view.damage:
@@ -160,10 +169,10 @@ def _receipt(view: SessionView, run: Run, files: Files) -> Item:
     folder = run.session_folder(view.session_id)
     for file_name, sealed in sorted(view.receipt.files.items()):
         try:
-            found = sha256_of(files.iter_chunks(folder / file_name))
+            found = hashing.of(folder / file_name, sealed.num_bytes)
         except HostError as error:
             return _unreadable(name, error)
-        if (found.num_bytes, found.sha256) != (sealed.num_bytes, sealed.sha256):
+        if _compared(found, sealed.num_bytes, sealed.sha256, live=False)[0] is not Finding.INTACT:
             return Item(name, Finding.CHANGED, f"{file_name} is not what was sealed")
     return Item(name, Finding.INTACT, f"{len(view.receipt.files)} sealed files")
 
@@ -199,24 +208,23 @@ def _counts(journal: JournalItem) -> Item:
     return Item(name, Finding.INTACT, f"{journal.account.records} records, as many as were written")
 
 
-def _unregistered(run: Run, files: Files) -> Iterator[Item]:
+def _unregistered(run: Run, hashing: _Hashing) -> Iterator[Item]:
     """Look at copies whose rows were not written yet when the capture ended: their name is their digest."""
     folder = run.folder / ATTACHMENTS_FOLDER
     known = {row.path for row in run.envelope.attachments}
-    if not files.exists(folder):
+    if not hashing.files.exists(folder):
         return
-    for path in files.list(folder):
-        if f"{ATTACHMENTS_FOLDER}/{path.name}" in known:
-            continue
-        yield _unregistered_copy(path, files)
+    for path in hashing.files.list(folder):
+        if f"{ATTACHMENTS_FOLDER}/{path.name}" not in known:
+            yield _unregistered_copy(path, hashing)
 
 
-def _unregistered_copy(path: Path, files: Files) -> Item:
+def _unregistered_copy(path: Path, hashing: _Hashing) -> Item:
     name = f"copy:{path.name}"
     if not is_sha256(path.name):
         return Item(name, Finding.NOT_CHECKED, "nothing registers this file")
     try:
-        found = sha256_of(files.iter_chunks(path))
+        found = hashing.of(path, 0)
     except HostError as error:
         return _unreadable(name, error)
     if found.sha256 != path.name:
