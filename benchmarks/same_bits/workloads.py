@@ -262,7 +262,7 @@ def tied_weights() -> Tensors:
     optimizer = torch.optim.AdamW(model.parameters())
     for _ in range(STEPS):
         tokens = torch.randint(0, 40, (4, 5))
-        loss = functional.cross_entropy(head(table(tokens)).flatten(0, 1), tokens.flatten())
+        loss: Any = functional.cross_entropy(head(table(tokens)).flatten(0, 1), tokens.flatten())
         loss.backward()
         optimizer.step()
         optimizer.zero_grad()

@@ -122,7 +122,7 @@ def step(n: int) -> None:
     if n < 0:
         raise RequestError(f"step {n} is negative", code="bad_steps", fix="number steps from 0")
     if _current is not None:
-        _current.observer.name_step(n)
+        _current.name_step(n)
 
 
 def steps(loader: Iterable[Item], *, start: int = 0) -> Iterator[Item]:
@@ -156,7 +156,7 @@ def context(**labels: str | int) -> Generator[None]:
 
 def observe(name: str, tensor: torch.Tensor) -> None:
     """Record one tensor under a name of your own, where level `module` or `op` is on; otherwise nothing happens."""
-    if _current is not None:
+    if _current is not None and _current.observer is not None:
         _current.observer.observe(name, tensor)
 
 

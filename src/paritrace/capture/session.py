@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from paritrace.capture.arrival import WhenImported
 from paritrace.capture.recorder import Recorder
 from paritrace.capture.settings import CaptureSettings
-from paritrace.capture.surroundings import Checkout, checkout_of, surroundings
+from paritrace.capture.surroundings import NO_TORCH, Checkout, TorchFacts, checkout_of, surroundings, with_torch
 from paritrace.capture.writer import JournalWriter
 from paritrace.clock import SYSTEM, Clock
 from paritrace.errors import HostError
@@ -43,16 +44,60 @@ class Capture:
     """A running capture of this process. Made by `begin`; ended once by `end`, by the process that began it."""
 
     def __init__(
-        self, session: OpenSession, *, recorder: Recorder, writer: JournalWriter, observer: TorchObserver
+        self, session: OpenSession, *, recorder: Recorder, writer: JournalWriter, settings: CaptureSettings
     ) -> None:
         self.session = session
         self.recorder = recorder
-        self.observer = observer
+        self.observer: TorchObserver | None = None
         self.failure: HostError | None = None
         self._writer = writer
+        self._settings = settings
         self._pid = os.getpid()
         self._ended = False
+        self._arrival = WhenImported("torch", lambda _: self._torch_arrived())
         recorder.after_step = self.keep_sources
+
+    def start(self) -> None:
+        """Observe from now on, or from when the workload imports torch."""
+        self.keep_sources()  # the main script's, so that a run killed in its first step has it
+        self._arrival.install()
+
+    def name_step(self, step: int) -> None:
+        """`paritrace.step(n)`."""
+        if self.observer is not None:
+            self.observer.name_step(step)
+        else:
+            self.recorder.steps.advance(step)
+            self.recorder.steps.named = True
+
+    def _torch_arrived(self) -> None:
+        if self._ended or os.getpid() != self._pid:
+            return
+        try:
+            self._observe()
+        except Exception as error:  # noqa: BLE001  a fault of ours becomes a gap, never one of `import torch` (P6)
+            self.recorder.count(CountedGap.CAPTURE_ERROR, f"start: {type(error).__name__}: {error}")
+
+    def _observe(self) -> None:
+        from paritrace.capture.pytorch.determinism import torch_facts
+        from paritrace.capture.pytorch.internals import switch_compiler_off
+        from paritrace.capture.pytorch.observer import TorchObserver
+
+        if self._settings.eager:
+            switch_compiler_off()
+        self._tell(torch_facts(deterministic=self._settings.deterministic))
+        self.observer = TorchObserver(self.recorder)
+        self.observer.start()
+
+    def _tell(self, facts: TorchFacts) -> None:
+        before = self.session.surroundings
+        if before is None:
+            return
+        try:
+            self.session.set_surroundings(with_torch(before, facts))
+            self.session.flush()
+        except HostError as error:
+            self.failure = self.failure or error
 
     def keep_sources(self) -> None:
         """Copy the text of every file named since the last call into the run (CA-26)."""
@@ -72,9 +117,12 @@ class Capture:
         if self._ended or os.getpid() != self._pid:
             return
         self._ended = True
-        self.observer.stop()
+        self._arrival.remove()
+        if self.observer is not None:
+            self.observer.stop()
+        code = self.recorder.sites.workload_files()
         self.keep_sources()
-        self.recorder.emit(calls.CodeMark(self.recorder.sites.workload_files()))
+        self.recorder.emit(calls.CodeMark(code))
         self._writer.close(end=self._end_mark)
         self.failure = self._writer.failure or self.failure
         try:
@@ -127,10 +175,6 @@ def begin(
         EvidenceError, RequestError: Refused, as `runs.opening.begin_session` says.
     """
     _require_torch()
-    from paritrace.capture.pytorch.determinism import torch_facts
-    from paritrace.capture.pytorch.observer import TorchObserver
-
-    facts = torch_facts(deterministic=settings.deterministic)
     session = begin_session(run_dir, _request(settings), files=files, clock=clock)
     checkout = checkout_of(workload.root, want_diff=settings.diff)
     session.set_surroundings(
@@ -139,7 +183,7 @@ def begin(
             main=workload.main,
             checkout=checkout,
             diff_id=_attach_diff(session, checkout),
-            torch=facts,
+            torch=NO_TORCH,
         )
     )
     writer = JournalWriter(session.open_journal(), max_bytes=settings.max_bytes, queue_full=settings.queue_full)
@@ -152,8 +196,8 @@ def begin(
         main=None if workload.main is None else str(workload.main),
     )
     writer.start()
-    capture = Capture(session, recorder=recorder, writer=writer, observer=TorchObserver(recorder))
-    capture.observer.start()
+    capture = Capture(session, recorder=recorder, writer=writer, settings=settings)
+    capture.start()
     return capture
 
 

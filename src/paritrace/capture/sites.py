@@ -64,6 +64,8 @@ class Sites:
         self._texts: dict[str, tuple[str, bytes]] = {}
         self._internal = _internal_prefixes()
         self._spellings: list[str] = []
+        if main is not None:
+            self._facts(main)
         self.nowhere = self._define(calls.SourceKind.OTHER, "<unknown>", (0, -1), "", Gap(CaptureGap.NOT_OBSERVED))
 
     def place(self, frame: FrameType | None) -> Place:

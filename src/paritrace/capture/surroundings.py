@@ -12,6 +12,7 @@ from importlib import metadata
 from pathlib import Path
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from paritrace.errors import HostError
 from paritrace.evidence.gaps import CaptureGap, Gap
@@ -28,9 +29,14 @@ class TorchFacts(Struct, frozen=True):
     """What torch says of itself; gathered by `capture.pytorch`."""
 
     devices: tuple[str, ...]
-    num_threads: int
+    num_threads: int | Gap[CaptureGap]
     determinism: dict[str, str]
     policy: dict[str, tuple[str, str]]
+
+
+NO_TORCH = TorchFacts(
+    devices=(), num_threads=Gap(CaptureGap.NOT_OBSERVED, "torch was not imported"), determinism={}, policy={}
+)
 
 
 class Checkout(Struct, frozen=True):
@@ -57,6 +63,17 @@ def surroundings(
         git_commit=checkout.commit,
         git_diff=checkout.diff if isinstance(checkout.diff, Gap) else diff_id,
         main_digest=_digest(main),
+    )
+
+
+def with_torch(known: Surroundings, torch: TorchFacts) -> Surroundings:
+    """The same surroundings once torch is there."""
+    return replace(
+        known,
+        devices=torch.devices,
+        num_threads=torch.num_threads,
+        determinism=torch.determinism,
+        policy=torch.policy,
     )
 
 

@@ -75,7 +75,13 @@ def _around(ours: Surroundings, theirs: Surroundings) -> Iterator[Change]:
     yield from _mapping("package", {"python": ours.python}, {"python": theirs.python})
     left, right = dict.fromkeys(ours.environment_names, "set"), dict.fromkeys(theirs.environment_names, "set")
     yield from _mapping("environment", left, right)
-    devices = ({"devices": ", ".join(side.devices), "num_threads": str(side.num_threads)} for side in (ours, theirs))
+    devices = (
+        {
+            "devices": ", ".join(side.devices),
+            "num_threads": "" if isinstance(side.num_threads, Gap) else str(side.num_threads),
+        }
+        for side in (ours, theirs)
+    )
     yield from _mapping("device", next(devices), next(devices))
     yield from _mapping("device", {"platform": ours.platform}, {"platform": theirs.platform})
     yield from _mapping("git", _git(ours), _git(theirs))

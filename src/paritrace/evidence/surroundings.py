@@ -14,7 +14,7 @@ class Surroundings(Struct, frozen=True, forbid_unknown_fields=True):
     packages: dict[str, str]  # distribution -> version
     environment_names: tuple[str, ...]
     devices: tuple[str, ...]
-    num_threads: int
+    num_threads: int | Gap[CaptureGap]
     determinism: dict[str, str]  # the switches of the determinism policy and of torch, as text
     policy: dict[str, tuple[str, str]]  # --deterministic: switch -> (before, after); empty when not asked for
     git_commit: str | Gap[CaptureGap]

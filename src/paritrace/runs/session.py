@@ -126,6 +126,11 @@ class OpenSession:
         else:
             self._row = replace(self._row, surroundings=surroundings, surroundings_gap=None)
 
+    @property
+    def surroundings(self) -> Surroundings | None:
+        """What was set last; None where it is a gap."""
+        return self._row.surroundings
+
     def set_metadata(self, metadata: dict[str, str]) -> None:
         """Set the session's metadata; written with the next flush (EV-21)."""
         self._row = replace(self._row, metadata=dict(metadata))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import sys
 from collections.abc import Callable, Mapping
 from typing import Any, Protocol
 
@@ -45,8 +47,19 @@ dispatch_mode_stack: Callable[[], list[TorchDispatchMode]] = vars(_python_dispat
 _push_mode: Callable[[object], None] = vars(_python_dispatch)["_push_mode"]
 _pop_mode: Callable[[], object] = vars(_python_dispatch)["_pop_mode"]
 
-OptimizedModule: type[torch.nn.Module] = vars(torch._dynamo.eval_frame)["OptimizedModule"]
-"""What `torch.compile(module)` returns."""
+
+def is_compiled(module: torch.nn.Module) -> bool:
+    """Whether `torch.compile(module)` made this module; the compiler is not imported for asking."""
+    compiler = sys.modules.get("torch._dynamo.eval_frame")
+    return compiler is not None and isinstance(module, vars(compiler)["OptimizedModule"])
+
+
+def switch_compiler_off() -> None:
+    """Make `torch.compile` run eager from now on (`--eager`)."""
+    os.environ["TORCHDYNAMO_DISABLE"] = "1"
+    configuration = sys.modules.get("torch._dynamo.config")
+    if configuration is not None:
+        vars(configuration)["disable"] = True
 
 
 def weak_storage(tensor: torch.Tensor) -> int:

@@ -17,7 +17,7 @@ from torch.nn.modules import module as torch_module
 from torch.utils.hooks import RemovableHandle
 
 from paritrace.capture.pytorch.flatten import tensors
-from paritrace.capture.pytorch.internals import OptimizedModule, watch_gradient, without_function_modes
+from paritrace.capture.pytorch.internals import is_compiled, watch_gradient, without_function_modes
 from paritrace.capture.pytorch.kinds import Kinds
 from paritrace.capture.pytorch.memory import RELEASED, holds_bytes
 from paritrace.capture.pytorch.names import Names
@@ -111,7 +111,7 @@ class ModuleObserver:
             return
         entered = self._scopes.pop(id(module))
         if entered is None or not entered.recorded:
-            if isinstance(module, OptimizedModule):
+            if is_compiled(module):
                 self._root.compiled_region_left()
             return
         try:
@@ -202,7 +202,7 @@ class ModuleObserver:
         flags = Flag.RAISED if raised else Flag(0)
         if recorder.steps.backward_depth:
             flags |= Flag.RECOMPUTE
-        compiled = isinstance(module, OptimizedModule)
+        compiled = is_compiled(module)
         if compiled:
             flags |= Flag.COMPILED
             recorder.count(CountedGap.NOT_OBSERVABLE_COMPILED, self._names.of_module(module) or type(module).__name__)
