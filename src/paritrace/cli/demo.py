@@ -117,6 +117,7 @@ def reveal(text: str, *, place: Path, candidate: Side) -> str:
     line = text[: text.index(RIGHT)].count("\n") + 1
     return "\n".join(
         (
+            "",
             f"planted   {candidate.script.relative_to(place)}:{line}",
             f"          - {RIGHT.strip()}",
             f"          + {WRONG.strip()}",
