@@ -20,6 +20,7 @@ from paritrace.evidence.calls import (
     GapMark,
     JournalHeader,
     Kind,
+    Level,
     LevelMark,
     LossMark,
     NotCaptured,
@@ -43,12 +44,13 @@ class Place(Struct, frozen=True):
     file: str
     line: int
     module: str
+    level: Level
 
     @property
     def called(self) -> str:
         """The class of a module call (`Linear` of `torch.nn.modules.linear.Linear`); an operator as it is."""
         last = self.function.rpartition(".")[2]
-        return last if last[:1].isupper() else self.function
+        return last if last[:1].isupper() and self.level is Level.MODULE else self.function
 
 
 class Definitions:
@@ -93,6 +95,7 @@ class Definitions:
             file=site.file if site else "",
             line=site.line if site else 0,
             module=scope.module if scope else "",
+            level=function.level if function else Level.OP,
         )
 
 

@@ -32,7 +32,7 @@ def _without_finding(comparison: Comparison, /) -> tuple[str, str]:
         return f"{count(comparison.counts.different, 'paired call')} differ; no call is named.", BITS_ONLY_EXPLAINED
     differing = [rung for rung, mark in comparison.ladder.items() if mark is Mark.BEYOND]
     if differing:
-        return _only_rungs(differing), BITS_ONLY_EXPLAINED
+        return _only_rungs(comparison, differing), BITS_ONLY_EXPLAINED
     return _nothing_differs(comparison)
 
 
@@ -54,19 +54,31 @@ def _outside(comparison: Comparison, /) -> str:
     return f"{first.group} {first.name} differs at step {first.step} (rank {first.rank}){others}; no paired call does."
 
 
-def _only_rungs(differing: list[str], /) -> str:
-    return f"The runs differ in {', '.join(differing)}; no recorded call differs."
+def _only_rungs(comparison: Comparison, differing: list[str], /) -> str:
+    counts = comparison.counts
+    start = f"The runs differ in {', '.join(differing)}"
+    if not counts.paired:
+        return f"{start}; no call was compared."
+    return f"{start}, and no paired call does: bits agree ({_scheme(comparison)}) in {_agreeing(comparison)}."
+
+
+def _scheme(comparison: Comparison) -> str:
+    return comparison.schemes.get("bits", "scheme not recorded")
+
+
+def _agreeing(comparison: Comparison) -> str:
+    counts = comparison.counts
+    of_all = "all " if counts.ok == counts.paired else f"{counts.ok:,} of "
+    return f"{of_all}{count(counts.paired, 'paired call')}"
 
 
 def _nothing_differs(comparison: Comparison, /) -> tuple[str, str]:
     counts = comparison.counts
     if counts.paired == 0:
         return _nothing_paired(comparison)
-    scheme = comparison.schemes.get("bits", "scheme not recorded")
-    of_all = "all " if counts.ok == counts.paired else f"{counts.ok:,} of "
     sentence = (
         f"No difference found on rank {ranges(comparison.ranks_compared)}, step {ranges(comparison.steps_compared)}: "
-        f"bits agree ({scheme}) in {of_all}{count(counts.paired, 'paired call')}."
+        f"bits agree ({_scheme(comparison)}) in {_agreeing(comparison)}."
     )
     return sentence, "of recorded fields only: agreeing fingerprints do not prove that tensors agree"
 

@@ -24,7 +24,7 @@ class NextCommand(Struct, frozen=True):
 def section(comparison: Comparison, /, *, kept: bool) -> Section:
     """Returns the commands worth the next minute; `kept` says that explain and why-not find the result."""
     commands = list(_candidates(comparison, kept=kept))[:MOST]
-    return Section(anchor="next", lines=tuple(_line(command) for command in commands), spaced=True)
+    return Section(anchor="next", lines=tuple(_line(command) for command in commands), keep=MOST, spaced=True)
 
 
 def _line(command: NextCommand) -> str:

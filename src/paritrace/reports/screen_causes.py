@@ -1,19 +1,31 @@
 """What may have made the runs part: changes around them, states outside the calls, one-sided calls, more findings."""
 
+from collections.abc import Sequence
 from io import StringIO
+from os.path import commonprefix
 
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
 from paritrace.compare.result import Change, Comparison, Finding, Mark, OneSided, Outside, SlotDifference
-from paritrace.reports.harmless import shorten, width_of
+from paritrace.reports.harmless import ELLIPSIS, harmless, shorten, width_of
 from paritrace.reports.layout import CONTENT, MARGIN, WIDTH, Section
-from paritrace.reports.wording import CLASSES, count, figure, module_or_root, short_function, source_place
+from paritrace.reports.wording import (
+    CLASSES,
+    count,
+    figure,
+    listed,
+    module_or_root,
+    ranges,
+    short_function,
+    source_place,
+)
 
 KIND_COLUMNS = 11
 NAME_COLUMNS = 40
 ARROW = " -> "
+CONTEXT_COLUMNS = 10  # what both sides share before the place where they part
 
 
 def changed(comparison: Comparison, /) -> Section:
@@ -32,15 +44,19 @@ def _change(change: Change) -> str:
         f"{shorten(change.kind, width=KIND_COLUMNS).ljust(KIND_COLUMNS)}  {shorten(change.name, width=NAME_COLUMNS)}  "
     )
     half = (CONTENT - width_of(head) - len(ARROW)) // 2
-    first = _value(change.baseline, width=CONTENT)
-    second = _value(change.candidate, width=CONTENT)
+    first, second = _from_difference(change.baseline or "(none)", change.candidate or "(none)", width=half)
     spare = half - min(half, width_of(first))  # what the shorter side does not need, the longer one takes
     other = half - min(half, width_of(second))
     return head + shorten(first, width=half + other) + ARROW + shorten(second, width=half + spare)
 
 
-def _value(text: str, *, width: int) -> str:
-    return shorten(text, width=width) if text else "(none)"
+def _from_difference(first: str, second: str, *, width: int) -> tuple[str, str]:
+    """Both texts harmless; where both are too long, from shortly before the place where they part."""
+    first, second = harmless(first), harmless(second)
+    start = len(commonprefix([first, second])) - CONTEXT_COLUMNS
+    if start <= 0 or min(width_of(first), width_of(second)) <= width:
+        return first, second
+    return ELLIPSIS + first[start:], ELLIPSIS + second[start:]
 
 
 def outside(comparison: Comparison, /) -> Section:
@@ -55,15 +71,22 @@ def _outside(state: Outside) -> str:
 
 def one_sided(comparison: Comparison, /) -> Section:
     """Returns calls that one side alone recorded between two pairs (CP-21); not called inserted or deleted."""
-    calls = comparison.recorded_on_one_side
-    return Section(anchor="one_sided", lines=tuple(_one_sided(call) for call in calls), most=4)
+    groups: dict[tuple[str, str, str, int], list[OneSided]] = {}
+    for call in comparison.recorded_on_one_side:
+        groups.setdefault((call.side, call.function, call.file, call.line), []).append(call)
+    most = 2 if comparison.findings else 4  # beside a finding they are a hint; without one they are what there is
+    return Section(anchor="one_sided", lines=tuple(_one_sided(calls) for calls in groups.values()), most=most)
 
 
-def _one_sided(call: OneSided) -> str:
-    place = shorten(f"{call.file}:{call.line}", width=30)
-    what = shorten(short_function(call.function), width=24)
-    text = f"{call.side} alone recorded {count(call.count, 'call')}: {what} at {place}, step {call.step}, "
-    return text + shorten(module_or_root(call.module), width=max(8, CONTENT - len(text)))
+def _one_sided(calls: Sequence[OneSided]) -> str:
+    """One line for the calls of one line of source, wherever that line ran."""
+    first = calls[0]
+    what = shorten(short_function(first.function), width=24)
+    total = sum(call.count for call in calls)
+    head = f"{first.side} alone: {count(total, 'call')} {what} at {shorten(f'{first.file}:{first.line}', width=30)}, "
+    head += f"step {ranges({call.step for call in calls})}, "
+    modules = list(dict.fromkeys(module_or_root(call.module) for call in calls))
+    return head + shorten(listed(modules, most=1), width=max(8, CONTENT - len(head)))
 
 
 def other_findings(comparison: Comparison, /) -> Section:
@@ -76,9 +99,9 @@ def other_findings(comparison: Comparison, /) -> Section:
 
 def _table(findings: tuple[Finding, ...]) -> list[str]:
     table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False, width=WIDTH)
-    for heading, width in (("", MARGIN - 2), ("step", 5), ("phase", 9), ("rank", 4), ("also parts at", 25)):
+    for heading, width in (("", MARGIN - 2), ("step", 5), ("phase", 9), ("rank", 4), ("also parts at", 32)):
         table.add_column(heading, no_wrap=True, width=width)
-    table.add_column("how", no_wrap=True, width=22)
+    table.add_column("how", no_wrap=True, width=16)
     table.add_column("size", no_wrap=True, width=8)
     for finding in findings:
         table.add_row(*(Text(cell) for cell in _row(finding)))
@@ -90,14 +113,14 @@ def _table(findings: tuple[Finding, ...]) -> list[str]:
 
 def _row(finding: Finding) -> list[str]:
     place = finding.place
-    where = place.module or source_place(place)
+    where = f"{short_function(place.function)} in {place.module}" if place.module else source_place(place)
     return [
         shorten(f"[{finding.id}]", width=MARGIN - 2),
         str(place.step),
         shorten(place.phase, width=9),
         str(place.rank),
-        shorten(where, width=25),
-        shorten(CLASSES[place.difference_class], width=22),
+        shorten(where, width=32),
+        shorten(CLASSES[place.difference_class], width=16),
         _largest(place.slots),
     ]
 

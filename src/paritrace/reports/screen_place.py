@@ -1,6 +1,15 @@
 """Where the runs part: the ladder, the first difference, the source of both sides, its size (CP-29, CP-30)."""
 
-from paritrace.compare.result import LADDER, Comparison, Difference, DifferenceClass, Mark, Settled, SlotDifference
+from paritrace.compare.result import (
+    LADDER,
+    Comparison,
+    Difference,
+    DifferenceClass,
+    Group,
+    Mark,
+    Settled,
+    SlotDifference,
+)
 from paritrace.reports.harmless import cut, shorten, width_of
 from paritrace.reports.layout import CONTENT, Section, paragraph
 from paritrace.reports.wording import (
@@ -45,6 +54,11 @@ def first_difference(comparison: Comparison, /) -> Section:
     first = comparison.first_difference
     if first is None:
         return Section(anchor="first", lines=_no_first_difference(comparison), spaced=True)
+    if first.group is Group.OUTSIDE and not first.file:
+        head = (
+            f"first difference: {shorten(first.cause, width=50)}, step {first.step}, rank {first.rank}, before any call"
+        )
+        return Section(anchor="first", lines=(head,), keep=1, spaced=True)
     head = f"first difference: {shorten(source_place(first), width=40)}, step {first.step}, rank {first.rank}, "
     module = shorten(module_or_root(first.module), width=CONTENT - width_of(head))
     return Section(anchor="first", lines=(head + module, *_origin(first)), keep=3, spaced=True)
@@ -70,14 +84,14 @@ def _origin(first: Difference) -> tuple[str, ...]:
 def where(comparison: Comparison, /) -> Section:
     """Returns the source of both sides: FILE:LINE and what the recorded source says there."""
     place = _shown_difference(comparison)
-    if place is None:
+    if place is None or not (place.baseline_site or place.candidate_site):
         return Section(anchor="where", lines=())
     columns = min(SITE_COLUMNS, max(width_of(place.baseline_site), width_of(place.candidate_site)))
     lines = [
-        _source_line("baseline ", place.baseline_site, place.baseline_source, columns=columns),
-        _source_line("candidate", place.candidate_site, place.candidate_source, columns=columns),
+        _source_line("baseline ", place.baseline_site, place.baseline_source, columns=columns, region=place.region),
+        _source_line("candidate", place.candidate_site, place.candidate_source, columns=columns, region=place.region),
     ]
-    if place.region:
+    if place.region and all(place.region_calls):
         ours, theirs = place.region_calls
         lines.append(f"a stretch of {count(ours, 'call')} of the baseline against {theirs:,} of the candidate")
     lines += [f"see also   {shorten(line, width=CONTENT - 11)}" for line in place.next_to_see[:2]]
@@ -88,9 +102,9 @@ def _shown_difference(comparison: Comparison) -> Difference | None:
     return comparison.findings[0].place if comparison.findings else comparison.first_difference
 
 
-def _source_line(side: str, site: str, source: str, *, columns: int) -> str:
+def _source_line(side: str, site: str, source: str, *, columns: int, region: bool) -> str:
     if not site:
-        return f"{side}  no source line recorded"
+        return f"{side}  {'no call here' if region else 'no source line recorded'}"
     place = shorten(site, width=columns)
     padded = place + " " * (columns - width_of(place))
     return cut(f"{side}  {padded}  {source.strip() or '(source text not recorded)'}", width=CONTENT)
@@ -99,8 +113,8 @@ def _source_line(side: str, site: str, source: str, *, columns: int) -> str:
 def size(comparison: Comparison, /) -> Section:
     """Returns how the slots of the first difference differ, with estimates where samples exist (CA-28)."""
     place = _shown_difference(comparison)
-    if place is None:
-        return Section(anchor="size", lines=())
+    if place is None or (place.group is Group.OUTSIDE and not place.file):
+        return Section(anchor="size", lines=tuple(_consequences(comparison)))
     slots = place.slots
     shown = [*slots[:1], *sorted(slots[1:], key=lambda slot: slot.relative_error is None)][:SLOTS_SHOWN]
     lines = [line for slot in shown for line in _slot_lines(slot)]

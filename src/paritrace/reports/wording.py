@@ -4,6 +4,8 @@ from collections.abc import Iterable, Sequence
 
 from paritrace.compare.result import Difference, DifferenceClass, Group, SlotDifference, Unpaired
 
+OPERATORS = ("aten.", "prims.", "profiler.", "c10d.", "_c10d_functional.", "quantized.", "torchvision.")
+OVERLOADS = frozenset({"Tensor", "Scalar", "Tensor_Scalar", "Scalar_Tensor", "Dimname", "List", "Int", "Float"})
 MAIN = "<main>"  # how a key spells the main script (CP-19)
 NUM_SAMPLES = 64  # CA-28: no slot has more
 
@@ -21,13 +23,13 @@ CLASSES: dict[DifferenceClass, str] = {
     DifferenceClass.DISCRETE_CHOICE: "another discrete choice",
     DifferenceClass.SPARSE_OR_BELOW_SAMPLING: "sparse, or below what samples show",
     DifferenceClass.VALUES: "values differ",
-    DifferenceClass.BITS_ONLY: "bits differ, nothing finer recorded",
+    DifferenceClass.BITS_ONLY: "bits differ",
     DifferenceClass.SCALARS: "other scalar arguments",
 }
 
 
 GROUPS: dict[Group, str] = {
-    Group.ORIGINATES: "starts here: all captured inputs agree",
+    Group.ORIGINATES: "all captured inputs agree",
     Group.PROPAGATES: "comes with an input from an earlier differing call",
     Group.OUTSIDE: "comes from outside the calls",
     Group.REWIRED: "reads another producer than its counterpart",
@@ -99,8 +101,13 @@ def module_or_root(module: str, /) -> str:
 
 
 def short_function(name: str, /) -> str:
-    """Returns the class of a module call (`torch.nn.modules.linear.Linear` is `Linear`); an operator as it is."""
-    return name.rpartition(".")[2] if name.rpartition(".")[2][:1].isupper() else name
+    """Returns the class of a module call (`torch.nn.modules.linear.Linear` is `Linear`); an operator as it is.
+
+    Operators are NAMESPACE.NAME.OVERLOAD, and an overload may be spelled as a class is (`aten.mul.Tensor`).
+    """
+    last = name.rpartition(".")[2]
+    is_operator = name.startswith(OPERATORS) or last in OVERLOADS
+    return last if last[:1].isupper() and not is_operator else name
 
 
 def _samples(differing: int) -> str:
