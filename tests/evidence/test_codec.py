@@ -11,8 +11,9 @@ from paritrace.errors import EvidenceError, InternalError
 from paritrace.evidence import codec
 from paritrace.evidence.calls import Detail, Kind, Moments, Name
 from paritrace.evidence.codec import Fault, FaultKind, Lenient, Record, Unknown
+from paritrace.evidence.strictness import walk
 from paritrace.runs.envelope import Receipt
-from paritrace.testing.strategies import A_CALL, line_of, records
+from paritrace.testing.strategies import A_CALL, damaged, line_of, records
 
 CALL = A_CALL
 
@@ -68,6 +69,28 @@ def test_a_bad_line_is_a_fault_with_its_kind(line: bytes, kind: FaultKind, says:
 def test_a_moment_that_overflows_is_a_fault() -> None:
     line = line_of(CALL)[:-1].replace(b'["c",1,', b'["c",1e999,')
     assert fault(line).detail.startswith("number_overflow")
+
+
+@given(damaged())
+def test_what_is_taken_at_a_glance_is_strict(data: bytes) -> None:
+    for line in data.split(b"\n"):
+        if not isinstance(codec.decode_line(line), Fault):
+            assert walk(line).violation is None
+
+
+@pytest.mark.parametrize("space", [b"", b" ", b"\t", b"\r"])
+def test_an_integer_beyond_64_bits_is_a_fault_in_rows_too(space: bytes) -> None:
+    for number in (b"18446744073709551616", b"-9223372036854775809", b"123456789012345678901234567890"):
+        line = line_of(CALL)[:-1].replace(b'["c",1,', b'["c",' + space + number + b",")
+        assert fault(line).detail.startswith("integer_too_large")
+    for number in (b"18446744073709551615", b"-9223372036854775808"):
+        assert not isinstance(
+            codec.decode_line(line_of(CALL)[:-1].replace(b'["c",1,', b'["c",' + number + b",")), Fault
+        )
+
+
+def test_digits_in_strings_are_no_numbers() -> None:
+    assert not codec.may_hold_long_integer(b'["d","' + b"1" * 400 + b'","ab' + b"1" * 40 + b'",0.' + b"1" * 30 + b"]")
 
 
 def test_a_boolean_where_an_integer_is_due_is_a_fault_in_rows_too() -> None:

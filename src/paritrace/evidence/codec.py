@@ -28,6 +28,17 @@ _BYTE = re.compile(r" \(byte (\d+)\)\Z")
 _ROW_TAGS = frozenset(member.__struct_config__.tag for member in Row.__args__)
 _MARK_TAGS = frozenset(member.__struct_config__.tag for member in Mark.__args__)
 
+# Every byte as what it may mean to a number: a digit, a minus, what stands before a number, anything else. Digits in
+# strings follow a quote or a letter, so they are not taken for numbers.
+_ROLES = bytes.maketrans(
+    bytes(range(256)),
+    bytes(
+        0x30 if char in b"0123456789" else 0x2D if char == 0x2D else 0x2C if char in b"[,: \t\r\n" else 0x78
+        for char in range(256)
+    ),
+)
+_LONG_POSITIVE, _LONG_NEGATIVE = b"," + b"0" * 20, b"-" + b"0" * 19  # 2**64 has 20 digits, -2**63 has 19
+
 decode_row = _rows.decode  # fast paths of the journal reader: raise msgspec's errors, see `decode_line`
 decode_mark = _marks.decode
 
@@ -108,11 +119,20 @@ def is_canonical(line: bytes, record: Record) -> bool:
     return _encoder.encode(record) == line
 
 
+def may_hold_long_integer(data: bytes) -> bool:
+    """Say whether an integer beyond 64 bits may stand in `data`; the decoders would take it."""
+    roles = data.translate(_ROLES)
+    return _LONG_POSITIVE in roles or _LONG_NEGATIVE in roles
+
+
 def decode_line(line: bytes) -> Record | Fault:
     """Return the record of one line without its newline, checked strictly, or what is wrong with it.
 
     Never raises: a journal with a bad line reads on (EV-8).
     """
+    record = _quickly(line)
+    if record is not None:
+        return record
     breach = _breach(line)
     if breach is not None:
         return breach
@@ -122,6 +142,20 @@ def decode_line(line: bytes) -> Record | Fault:
         return _invalid(line, str(error))
     except (msgspec.DecodeError, RecursionError) as error:
         return _syntax(line, str(error))
+
+
+def _quickly(line: bytes) -> Record | None:
+    """Return the record of a line that is right at a glance: a row without objects, or a canonical line."""
+    if may_hold_long_integer(line):
+        return None
+    try:
+        if line[:1] == b"[":
+            row = _rows.decode(line)
+            return row if OBJECT_START not in line or is_canonical(line, row) else None
+        mark = _marks.decode(line)
+    except (msgspec.DecodeError, RecursionError):
+        return None
+    return mark if is_canonical(line, mark) else None
 
 
 def decode_lenient(line: bytes) -> Lenient | Fault:

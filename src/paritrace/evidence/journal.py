@@ -1,6 +1,5 @@
 """Reading a journal of calls: intact records, every loss, and an account of every byte (EV-8, EV-9)."""
 
-import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from enum import StrEnum
@@ -16,10 +15,7 @@ from paritrace.evidence.versions import Reading, reading_of
 
 MAX_LINE_BYTES = 64 << 20  # beyond any record (a state of a million tensors is 20 MB): bounds memory on foreign files
 MAX_TRIES = 64  # places looked at for a whole record inside a torn line
-_DIGITS = bytes(0x30 if 0x30 <= byte <= 0x39 else 0x20 for byte in range(256))
-_LONG_INTEGER = b"0" * 20  # 2**64 has 20 digits: shorter integers fit
 _END_START = b'{"type":"end"'
-_NUMBER_TOO_LONG = re.compile(rb"[\[,:\- ]\d{20}")  # not the hex digits of samples, which stand in strings
 _UNUSUAL = (b"\r", b"\0")
 
 
@@ -182,7 +178,7 @@ class JournalReader:
         return found
 
     def _fast(self, block: bytes) -> Sequence[Record]:
-        if _LONG_INTEGER in block.translate(_DIGITS) and _NUMBER_TOO_LONG.search(block):
+        if codec.may_hold_long_integer(block):
             raise _Slow
         row = codec.decode_row
         lines = block[:-1].split(b"\n")
