@@ -10,9 +10,9 @@ import torch
 import xxhash
 
 from paritrace.capture.pytorch.flatten import tensors
-from paritrace.capture.pytorch.kinds import Kinds
 from paritrace.capture.pytorch.memory import RELEASED, holds_bytes, logical_buffer
-from paritrace.capture.pytorch.names import UNNAMED, Names
+from paritrace.capture.pytorch.names import UNNAMED
+from paritrace.capture.pytorch.registers import Registers
 from paritrace.capture.pytorch.rng import generator_states
 from paritrace.capture.recorder import Recorder
 from paritrace.evidence import calls, summaries
@@ -25,10 +25,10 @@ Value = str | Gap[CaptureGap]
 class Inventory:
     """Takes the groups of the inventory and writes one row each."""
 
-    def __init__(self, recorder: Recorder, *, kinds: Kinds, names: Names) -> None:
+    def __init__(self, recorder: Recorder, registers: Registers) -> None:
         self._recorder = recorder
-        self._kinds = kinds
-        self._names = names
+        self._kinds = registers.kinds
+        self._names = registers.names
         self._optimizers: list[weakref.ref[torch.optim.Optimizer]] = []
         self._configurations: dict[int, dict[str, str]] = {}
         self._models: set[int] = set()

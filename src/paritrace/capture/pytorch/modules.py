@@ -18,12 +18,10 @@ from torch.utils.hooks import RemovableHandle
 
 from paritrace.capture.pytorch.flatten import tensors
 from paritrace.capture.pytorch.internals import is_compiled, watch_gradient, without_function_modes
-from paritrace.capture.pytorch.kinds import Kinds
 from paritrace.capture.pytorch.memory import RELEASED, holds_bytes
-from paritrace.capture.pytorch.names import Names
-from paritrace.capture.pytorch.scopes import Entered, ScopeStack
+from paritrace.capture.pytorch.registers import Registers
+from paritrace.capture.pytorch.scopes import Entered
 from paritrace.capture.pytorch.storages import UNINITIALISED, WriteLog
-from paritrace.capture.pytorch.summarising import Summarising
 from paritrace.capture.recorder import Recorder
 from paritrace.evidence import calls
 from paritrace.evidence.calls import Flag, How, Level, OriginKind, Phase
@@ -43,16 +41,14 @@ class RootListener(Protocol):
 class ModuleObserver:
     """Keeps the stack of module calls and, where level `module` is on, records each call."""
 
-    def __init__(
-        self, recorder: Recorder, *, kinds: Kinds, names: Names, scopes: ScopeStack, log: WriteLog, root: RootListener
-    ) -> None:
+    def __init__(self, recorder: Recorder, registers: Registers, *, log: WriteLog, root: RootListener) -> None:
         self._recorder = recorder
-        self._kinds = kinds
-        self._names = names
-        self._scopes = scopes
+        self._kinds = registers.kinds
+        self._names = registers.names
+        self._scopes = registers.scopes
+        self._summaries = registers.summaries
         self._log = log
         self._root = root
-        self._summaries = Summarising(recorder.settings.regions)
         self._thread = threading.get_ident()
         self._handles: list[RemovableHandle] = []
         self.active = False
@@ -64,9 +60,6 @@ class ModuleObserver:
             torch_module.register_module_forward_pre_hook(self._entering),
             torch_module.register_module_forward_hook(self._left, with_kwargs=True, always_call=True),
         ]
-
-    def step_ended(self) -> None:
-        self._summaries.step_ended()
 
     def remove(self) -> None:
         for handle in self._handles:

@@ -18,13 +18,11 @@ from paritrace.capture.pytorch.internals import (
     without_function_modes,
 )
 from paritrace.capture.pytorch.inventory import Inventory
-from paritrace.capture.pytorch.kinds import Kinds
 from paritrace.capture.pytorch.modules import ModuleObserver
-from paritrace.capture.pytorch.names import Names
 from paritrace.capture.pytorch.ops import OpMode, OpObserver
 from paritrace.capture.pytorch.optimizers import OptimizerObserver
 from paritrace.capture.pytorch.regions import CompiledRegions
-from paritrace.capture.pytorch.scopes import ScopeStack
+from paritrace.capture.pytorch.registers import Registers
 from paritrace.capture.recorder import Recorder
 from paritrace.evidence.calls import Level, OriginKind
 from paritrace.evidence.gaps import CountedGap
@@ -37,24 +35,15 @@ class TorchObserver:
         self._recorder = recorder
         self._thread = threading.get_ident()
         self._process = os.getpid()
-        kinds = Kinds(recorder.emit)
-        self._kinds = kinds
-        self._names = Names()
-        self._scopes = ScopeStack(recorder.definitions)
+        registers = self._registers = Registers.of(recorder)
+        self._kinds, self._names, self._scopes = registers.kinds, registers.names, registers.scopes
         self._ops = OpObserver(
-            recorder,
-            kinds=kinds,
-            names=self._names,
-            scopes=self._scopes,
-            on_grad_op=self._maybe_end_step,
-            on_region=self.compiled_region_left,
+            recorder, registers, on_grad_op=self._maybe_end_step, on_region=self.compiled_region_left
         )
-        self._modules = ModuleObserver(
-            recorder, kinds=kinds, names=self._names, scopes=self._scopes, log=self._ops.log, root=self
-        )
+        self._modules = ModuleObserver(recorder, registers, log=self._ops.log, root=self)
         self._backward = BackwardObserver(recorder, begins=self._backward_begins, ended=self._backward_ended)
         self._optimizers = OptimizerObserver(begins=self._optimizer_begins, ended=self._optimizer_ended)
-        self._inventory = Inventory(recorder, kinds=kinds, names=self._names)
+        self._inventory = Inventory(recorder, registers)
         self._regions = CompiledRegions(self._ops.around_region)
         self._mode = OpMode(self._ops)
         self._mode_entered = False
@@ -145,7 +134,7 @@ class TorchObserver:
         self._recorder.end_step(to)
         self._ops.step_ended()
         self._scopes.step_ended()
-        self._modules.step_ended()
+        self._registers.summaries.step_ended()
         self._apply_levels()
 
     def _begin_step(self) -> None:

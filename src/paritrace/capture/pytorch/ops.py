@@ -11,14 +11,12 @@ import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from paritrace.capture.pytorch.internals import current_node
-from paritrace.capture.pytorch.kinds import Kinds
 from paritrace.capture.pytorch.links import ACCUMULATE, NO_LINK, UNLINKED, ForwardNodes, Link, Originals
-from paritrace.capture.pytorch.names import Names
 from paritrace.capture.pytorch.numbers import run_operator
 from paritrace.capture.pytorch.operators import REGION, WITHOUT_TENSORS, Operator, describe, region
+from paritrace.capture.pytorch.registers import Registers
 from paritrace.capture.pytorch.rng import rng_slot
 from paritrace.capture.pytorch.scalars import ScalarTexts
-from paritrace.capture.pytorch.scopes import ScopeStack
 from paritrace.capture.pytorch.slots import Slots
 from paritrace.capture.pytorch.storages import WriteLog
 from paritrace.capture.recorder import Recorder
@@ -93,17 +91,15 @@ class OpObserver:
     def __init__(
         self,
         recorder: Recorder,
+        registers: Registers,
         *,
-        kinds: Kinds,
-        names: Names,
-        scopes: ScopeStack,
         on_grad_op: Callable[[], None],
         on_region: Callable[[], None],
     ) -> None:
         self._recorder = recorder
-        self._kinds = kinds
-        self._names = names
-        self._scopes = scopes
+        self._kinds = registers.kinds
+        self._names = registers.names
+        self._scopes = registers.scopes
         self._on_grad_op = on_grad_op
         self._on_region = on_region
         self._region: Operator | None = None
@@ -112,7 +108,12 @@ class OpObserver:
         self._scalars = ScalarTexts(recorder.definitions)
         unknown = recorder.definitions.origin(calls.OriginKind.UNKNOWN, "")
         self.log = WriteLog(unknown=unknown, check_reuse=recorder.settings.check_reuse)
-        self.slots = Slots(kinds=kinds, log=self.log, definitions=recorder.definitions)
+        self.slots = Slots(
+            kinds=registers.kinds,
+            log=self.log,
+            definitions=recorder.definitions,
+            summaries=registers.summaries if recorder.settings.statistics else None,
+        )
         self._nodes = ForwardNodes()
         self._originals = Originals()
         self._scope_of: dict[int, int] = {}
@@ -197,7 +198,7 @@ class OpObserver:
         args, kwargs = arguments
         if self._inside_region:
             self.log.forget()  # compiled code between two extern kernels writes unseen
-        inputs, asks = self.slots.inputs(args, kwargs, operator.overwritten)
+        inputs, asks = self.slots.inputs(record, args, kwargs, operator.overwritten)
         if operator.seeded:
             inputs.append(rng_slot(kwargs.get("generator"), self._kinds, recorder.definitions))
         flags = 0 if grad_enabled else Flag.NO_GRAD
@@ -277,6 +278,10 @@ class OpObserver:
                 outputs,
             )
         )
+        if self.slots.details:
+            for detail in self.slots.details:
+                recorder.emit(detail)
+            self.slots.details.clear()
 
     def _backward_link(self, node: Any) -> tuple[Link, int]:
         name = node.name()

@@ -7,21 +7,27 @@ from typing import Any
 import torch
 
 from paritrace.capture.definitions import Definitions
-from paritrace.capture.pytorch.kinds import Kinds
+from paritrace.capture.pytorch.kinds import Kinds, KnownKind
 from paritrace.capture.pytorch.operators import Operator
 from paritrace.capture.pytorch.storages import UNINITIALISED, WriteLog
+from paritrace.capture.pytorch.summarising import Summarising
 from paritrace.evidence import calls
+from paritrace.evidence.calls import How
 from paritrace.evidence.gaps import CaptureGap, Gap
 
 _Tensor = torch.Tensor
 _IN_FLIGHT = Gap(CaptureGap.IN_FLIGHT)
-_NO_KEYS: frozenset[int | str] = frozenset()
 
 
 class Slots:
-    """Makes the lean slots of level `op`."""
+    """Makes the lean slots of level `op`; with `--statistics` full summaries too, of what is not inherited.
 
-    def __init__(self, *, kinds: Kinds, log: WriteLog, definitions: Definitions) -> None:
+    `details` holds the summaries made since it was last taken.
+    """
+
+    def __init__(self, *, kinds: Kinds, log: WriteLog, definitions: Definitions, summaries: Summarising | None) -> None:
+        self.details: list[calls.Detail] = []
+        self._summaries = summaries
         self._kinds = kinds
         self._log = log
         self._name = definitions.name
@@ -29,7 +35,7 @@ class Slots:
         self._positions: dict[tuple[object, ...], int] = {}
 
     def inputs(
-        self, args: tuple[Any, ...], kwargs: dict[str, Any], overwritten: frozenset[int | str]
+        self, record: int, args: tuple[Any, ...], kwargs: dict[str, Any], overwritten: frozenset[int | str]
     ) -> tuple[list[calls.Slot], bool]:
         """Slots of the arguments, and whether any of them asks for a gradient."""
         found: list[calls.Slot] = []
@@ -37,20 +43,17 @@ class Slots:
         for index, value in enumerate(args):
             if isinstance(value, _Tensor):
                 asks = asks or value.requires_grad
-                found.append(self._input(self._position("args", index), value, index in overwritten))
+                self._add_input(found, record, self._position("args", index), value, index in overwritten)
             elif isinstance(value, (list, tuple)):
                 for inner, item in enumerate(value):
                     if isinstance(item, _Tensor):
                         asks = asks or item.requires_grad
-                        found.append(self._input(self._position("args", index, inner), item, index in overwritten))
+                        name = self._position("args", index, inner)
+                        self._add_input(found, record, name, item, index in overwritten)
         for key, value in kwargs.items():
-            if isinstance(value, _Tensor):
-                asks = asks or value.requires_grad
-                found.append(self._input(self._position("kwargs", key), value, key in overwritten))
-            elif isinstance(value, (list, tuple)):
-                for inner, item in enumerate(value):
-                    if isinstance(item, _Tensor):
-                        found.append(self._input(self._position("kwargs", key, inner), item, key in overwritten))
+            for name, item in self._named_tensors(("kwargs", key), value):
+                asks = asks or item.requires_grad
+                self._add_input(found, record, name, item, key in overwritten)
         return found, asks
 
     def outputs(
@@ -75,17 +78,36 @@ class Slots:
         )
 
     def from_storage(self, output: calls.Slot) -> calls.Slot:
-        """The input slot for a storage that an operator made into this output: the same bytes, from an unknown source."""
+        """The input slot for a storage that an operator made into this output: the same bytes, source unknown."""
         return calls.Slot(self._name("storage"), output.kind, output.bits, self._unknown, output.how)
 
-    def _input(self, name: int, tensor: torch.Tensor, overwritten: bool) -> calls.Slot:
+    def _add_input(
+        self, found: list[calls.Slot], record: int, name: int, tensor: torch.Tensor, overwritten: bool
+    ) -> None:
         kind = self._kinds.of(tensor)
         if not kind.readable:
-            return calls.Slot(name, kind.id, kind.geometry.gap or UNINITIALISED, self._unknown)
+            found.append(calls.Slot(name, kind.id, kind.geometry.gap or UNINITIALISED, self._unknown))
+            return
         if overwritten:
-            return calls.Slot(name, kind.id, UNINITIALISED, self._log.source(tensor, kind))
+            found.append(calls.Slot(name, kind.id, UNINITIALISED, self._log.source(tensor, kind)))
+            return
         bits, how, source = self._log.read(tensor, kind)
-        return calls.Slot(name, kind.id, bits, source, how)
+        slot = calls.Slot(name, kind.id, bits, source, how)
+        if self._summaries is not None:
+            self._summarise(self._summaries, tensor, kind, slot, (record, "i", len(found)))
+        found.append(slot)
+
+    def _summarise(
+        self,
+        summaries: Summarising,
+        tensor: torch.Tensor,
+        kind: KnownKind,
+        slot: calls.Slot,
+        where: tuple[int, str, int],
+    ) -> None:
+        if slot.how is How.READ and isinstance(slot.bits, str):
+            record, side, index = where
+            self.details.append(summaries.detail(tensor, kind, call=record, side=side, slot=index)[0])
 
     def _output(
         self, record: int, index: int, name: int, tensor: torch.Tensor, operator: Operator, wrote: bool
@@ -98,7 +120,10 @@ class Slots:
         bits, how = self._log.produced(
             tensor, kind, by=(record, index), wrote=wrote, uninitialised=operator.uninitialised
         )
-        return calls.Slot(name, kind.id, bits, -1, how)
+        slot = calls.Slot(name, kind.id, bits, -1, how)
+        if self._summaries is not None:
+            self._summarise(self._summaries, tensor, kind, slot, (record, "o", index))
+        return slot
 
     def _written(self, keys: frozenset[int | str], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         for index, value in enumerate(args):

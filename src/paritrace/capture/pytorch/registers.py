@@ -1,0 +1,31 @@
+"""What all observers of one session share on the side of torch."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from paritrace.capture.pytorch.kinds import Kinds
+from paritrace.capture.pytorch.names import Names
+from paritrace.capture.pytorch.scopes import ScopeStack
+from paritrace.capture.pytorch.summarising import Summarising
+from paritrace.capture.recorder import Recorder
+
+
+@dataclass(frozen=True, slots=True)
+class Registers:
+    """Kinds and names met so far, the stack of modules, the summaries of this step."""
+
+    kinds: Kinds
+    names: Names
+    scopes: ScopeStack
+    summaries: Summarising
+
+    @classmethod
+    def of(cls, recorder: Recorder) -> Registers:
+        """Empty registers for a session that begins."""
+        return cls(
+            kinds=Kinds(recorder.emit),
+            names=Names(),
+            scopes=ScopeStack(recorder.definitions),
+            summaries=Summarising(recorder.settings.regions),
+        )
