@@ -112,7 +112,9 @@ def test_nothing_paired_is_no_agreement() -> None:
 def test_only_a_rung_differs_and_no_call() -> None:
     ladder = comparisons.ladder(loss=Mark.BEYOND)
     text = first_screen(replace(comparisons.agreeing(), ladder=ladder))
-    assert text.startswith("[result]    The runs differ in loss; no recorded call differs.")
+    assert text.startswith(
+        "[result]    The runs differ in loss, and no paired call does: bits agree (xxh3-64) in all 6,120"
+    )
 
 
 def test_p1_what_was_not_recorded_around_the_runs_is_not_called_equal() -> None:

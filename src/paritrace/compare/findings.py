@@ -159,7 +159,8 @@ def sentence(place: Difference) -> str:
     """Say in one sentence where the runs part and what kind of statement that is."""
     where = f"step {place.step}, {place.phase}"
     module = f" in {place.module}" if place.module else ""
-    at = f" at {place.file}:{place.line}" if place.line > 0 else ""
+    site = place.baseline_site or place.candidate_site
+    at = f" at {site}" if site else ""
     match place.group:
         case Group.OUTSIDE:
             return f"The runs differ before any recorded call: {place.cause} (rank {place.rank}, {where})."

@@ -39,9 +39,12 @@ def one_sided(comparison: Comparison, _part: str) -> Behind:
 def _one_sided_fact(call: OneSided) -> str:
     return (
         f"{call.side} {count(call.count, 'call')} {call.function} at {call.file}:{call.line}, step {call.step}, "
-        f"between baseline:{call.after_pair[0]}=candidate:{call.after_pair[1]} and "
-        f"baseline:{call.before_pair[0]}=candidate:{call.before_pair[1]}"
+        f"between {_pair(call.after_pair)} and {_pair(call.before_pair)}"
     )
+
+
+def _pair(ids: tuple[int, int]) -> str:
+    return f"baseline:{ids[0]}=candidate:{ids[1]}" if ids[0] >= 0 else "the end of its scope"
 
 
 def findings(comparison: Comparison, _part: str) -> Behind:

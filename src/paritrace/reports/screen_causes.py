@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from io import StringIO
-from os.path import commonprefix
+from itertools import takewhile
 
 from rich.console import Console
 from rich.table import Table
@@ -53,7 +53,8 @@ def _change(change: Change) -> str:
 def _from_difference(first: str, second: str, *, width: int) -> tuple[str, str]:
     """Both texts harmless; where both are too long, from shortly before the place where they part."""
     first, second = harmless(first), harmless(second)
-    start = len(commonprefix([first, second])) - CONTEXT_COLUMNS
+    same = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(first, second, strict=False)))
+    start = same - CONTEXT_COLUMNS
     if start <= 0 or min(width_of(first), width_of(second)) <= width:
         return first, second
     return ELLIPSIS + first[start:], ELLIPSIS + second[start:]
@@ -113,7 +114,7 @@ def _table(findings: tuple[Finding, ...]) -> list[str]:
 
 def _row(finding: Finding) -> list[str]:
     place = finding.place
-    where = f"{short_function(place.function)} in {place.module}" if place.module else source_place(place)
+    where = f"{short_function(place.function)} {f'in {place.module}' if place.module else f'at {source_place(place)}'}"
     return [
         shorten(f"[{finding.id}]", width=MARGIN - 2),
         str(place.step),

@@ -130,7 +130,7 @@ def _slot_lines(slot: SlotDifference) -> list[str]:
     name = shorten(slot.slot, width=SLOT_COLUMNS)
     if slot.difference_class is DifferenceClass.BITS_ONLY and slot.relative_error is None:
         return [cut(f"{name}: bits differ; only fingerprints were recorded, so no size", width=CONTENT)]
-    note = f" ({slot.note})" if slot.note else ""
+    note = f" ({slot.note})" if slot.note and slot.num_samples_differing != 0 else ""
     lines = [
         cut(f"{name}: {CLASSES[slot.difference_class]}{note}", width=CONTENT),
         cut(f"  {size_in_words(slot)}", width=CONTENT),

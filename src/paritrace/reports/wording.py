@@ -112,6 +112,8 @@ def short_function(name: str, /) -> str:
 
 def _samples(differing: int) -> str:
     """A slot of few elements has fewer samples than 64, and the result does not say how many."""
+    if not differing:
+        return "no sampled element differs"
     return f"all {NUM_SAMPLES} samples" if differing == NUM_SAMPLES else f"{differing} of at most {NUM_SAMPLES} samples"
 
 
