@@ -123,7 +123,7 @@ def test_a_result_opens_by_folder_by_file_and_by_its_candidate(tmp_path: Path) -
     directory = default_directory(one)
     assert directory == tmp_path / "B" / "comparisons" / "run-a" / one.key()[:16]
     keep(one, directory, files=LOCAL)
-    remember(one, directory, files=LOCAL, clock=At(1))
+    remember(one, files=LOCAL, clock=At(1))
     for place in (directory, directory / "calls.parquet", directory / "manifest.json", tmp_path / "B"):
         assert open_result(place, files=LOCAL).directory == directory
 
@@ -138,7 +138,7 @@ def test_the_last_result_is_found_among_runs_here_and_one_folder_below(tmp_path:
     for time, run in ((5, "runs/B"), (9, "C"), (7, "D")):
         one = keeping(candidate=tmp_path / run)
         keep(one, default_directory(one), files=LOCAL)
-        remember(one, default_directory(one), files=LOCAL, clock=At(time))
+        remember(one, files=LOCAL, clock=At(time))
     assert last_result(tmp_path, files=LOCAL).directory.is_relative_to(tmp_path / "C")
     assert last_result(tmp_path / "runs", files=LOCAL).directory.is_relative_to(tmp_path / "runs" / "B")
 
@@ -147,7 +147,7 @@ def test_p2_two_results_of_the_same_moment_are_not_chosen_between(tmp_path: Path
     for run in ("B", "C"):
         one = keeping(candidate=tmp_path / run)
         keep(one, default_directory(one), files=LOCAL)
-        remember(one, default_directory(one), files=LOCAL, clock=At(3))
+        remember(one, files=LOCAL, clock=At(3))
     with pytest.raises(RequestError, match="at the same time"):
         last_result(tmp_path, files=LOCAL)
 

@@ -153,15 +153,21 @@ def _keep_beside_candidate(keeping: "Keeping", output: Output) -> None:
     from paritrace.files import LOCAL
     from paritrace.reports.keeping import default_directory, keep, remember
 
-    directory = default_directory(keeping)
+    directory = _seen_from_here(default_directory(keeping))
     try:
         comparison = keep(keeping, directory, files=LOCAL, found_without_name=True)
-        remember(keeping, directory, files=LOCAL, clock=SYSTEM)
+        remember(keeping, files=LOCAL, clock=SYSTEM)
     except HostError as error:
         note(f"the result was not kept: {error.message}; name another place with -o")
         _print(keeping.comparison, output, directory=None, found=False)
         return
     _print(comparison, output, directory=directory, found=True)
+
+
+def _seen_from_here(directory: Path) -> Path:
+    """The shorter spelling of a folder below the present one: it is read and typed by people."""
+    here = Path.cwd()
+    return directory.relative_to(here) if directory.is_relative_to(here) else directory
 
 
 def _print(comparison: "Comparison", output: Output, *, directory: Path | None, found: bool) -> None:

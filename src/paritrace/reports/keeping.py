@@ -66,13 +66,13 @@ def keep(keeping: Keeping, /, directory: Path, *, files: Files, found_without_na
     return comparison
 
 
-def remember(keeping: Keeping, /, directory: Path, *, files: Files, clock: Clock) -> None:
-    """Notes a kept result as the candidate's last one, so that RESULT may be left out."""
+def remember(keeping: Keeping, /, *, files: Files, clock: Clock) -> None:
+    """Notes the result kept in its default place as the candidate's last one, so that RESULT may be left out."""
     folder = Path(keeping.comparison.candidate.path) / FOLDER
     last = LastComparison(
         format=manifest.LAST_FORMAT,
         version=manifest.VERSION,
-        directory=directory.relative_to(folder).as_posix(),
+        directory=default_directory(keeping).relative_to(folder).as_posix(),
         made_unix_ns=clock.wall_ns(),
     )
     files.replace(folder / LAST, encoded(last))

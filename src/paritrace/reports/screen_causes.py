@@ -24,13 +24,13 @@ from paritrace.reports.wording import (
 
 KIND_COLUMNS = 11
 NAME_COLUMNS = 40
-ARROW = " -> "
+NOTHING = "(none)"
 CONTEXT_COLUMNS = 10  # what both sides share before the place where they part
 
 
 def changed(comparison: Comparison, /) -> Section:
     """Returns what differs around the runs; compared before any tensor (CA-30)."""
-    lines = tuple(_change(change) for change in comparison.changed)
+    lines = tuple(line for change in comparison.changed for line in _change(change))
     unknown = [rung for rung in ("code", "config") if comparison.ladder.get(rung) in (None, Mark.UNDETERMINED)]
     if unknown:
         lines += (f"{' and '.join(unknown)}: undetermined, not recorded on both sides",)
@@ -39,15 +39,17 @@ def changed(comparison: Comparison, /) -> Section:
     return Section(anchor="changed", lines=lines, most=6, spaced=True)
 
 
-def _change(change: Change) -> str:
+def _change(change: Change) -> list[str]:
+    """One line "before -> after"; two lines, as a diff has them, where one is too short for both."""
     head = (
         f"{shorten(change.kind, width=KIND_COLUMNS).ljust(KIND_COLUMNS)}  {shorten(change.name, width=NAME_COLUMNS)}  "
     )
-    half = (CONTENT - width_of(head) - len(ARROW)) // 2
-    first, second = _from_difference(change.baseline or "(none)", change.candidate or "(none)", width=half)
-    spare = half - min(half, width_of(first))  # what the shorter side does not need, the longer one takes
-    other = half - min(half, width_of(second))
-    return head + shorten(first, width=half + other) + ARROW + shorten(second, width=half + spare)
+    room = CONTENT - width_of(head)
+    sides = f"{harmless(change.baseline or NOTHING)} -> {harmless(change.candidate or NOTHING)}"
+    if width_of(sides) <= room:
+        return [head + sides]
+    before, after = _from_difference(change.baseline or NOTHING, change.candidate or NOTHING, width=room - 2)
+    return [f"{head}- {shorten(before, width=room - 2)}", f"{' ' * width_of(head)}+ {shorten(after, width=room - 2)}"]
 
 
 def _from_difference(first: str, second: str, *, width: int) -> tuple[str, str]:
