@@ -158,7 +158,7 @@ def test_config_show_as_text(capsys: pytest.CaptureFixture[str]) -> None:
     assert status_of(["config", "show"]) == 0
     lines = capsys.readouterr().out.splitlines()
     assert lines[0] == "settings file: none"
-    assert "default     family member --depth = None  (PARITRACE_FAMILY_MEMBER_DEPTH)" in lines
+    assert "default     family member --depth = null  (PARITRACE_FAMILY_MEMBER_DEPTH)" in lines
 
 
 def test_config_show_refuses_what_the_command_would_refuse(

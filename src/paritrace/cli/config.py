@@ -1,5 +1,6 @@
 """`paritrace config`: every setting of every command, its value and where the value comes from (SU-1)."""
 
+import json
 from collections.abc import Iterator
 from copy import copy
 from pathlib import Path
@@ -45,7 +46,9 @@ def show(ctx: click.Context, as_json: bool) -> None:
         return
     write_text(f"settings file: {settings.path or 'none'}")
     for setting in found:
-        write_text(f"{setting.source:12}{setting.command} --{setting.key} = {setting.value!r}  ({setting.environment})")
+        write_text(
+            f"{setting.source:12}{setting.command} --{setting.key} = {json.dumps(setting.value)}  ({setting.environment})"
+        )
 
 
 def _settings(root: click.Context, settings: SettingsFile) -> Iterator[Setting]:
