@@ -15,6 +15,9 @@ from types import CodeType, FrameType, ModuleType
 from paritrace.evidence import calls
 from paritrace.evidence.gaps import CaptureGap, Gap
 
+_ENGINE_FUNCTION = "_engine_run_backward"
+_dictionary: Callable[[object], dict[str, object]] = vars(ModuleType)["__dict__"].__get__
+
 
 class Region(IntEnum):
     """Whose code a frame runs."""
@@ -23,15 +26,15 @@ class Region(IntEnum):
     LIBRARY = 1  # an installed package or code without a file
     WORKLOAD = 2  # under the workload's root, the main script included
     CHECKPOINT = 3  # torch's activation checkpointing: internal, but tells recompute from backward
+    ENGINE = 4  # where torch enters its backward engine: internal, and what is above it did not call the operator
 
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """The two sites of a call, and whether a checkpoint's recompute lies between the call and its engine."""
+    """The two sites of a call."""
 
     site: int
     workload_site: int
-    under_checkpoint: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,12 +57,15 @@ class Sites:
         emit: Callable[[calls.Definition], None],
         keep_sources: bool,
     ) -> None:
-        self._root = str(root) + os.sep
+        self._root = os.path.join(root, "")
         self._main = main
         self._emit = emit
         self._keep_sources = keep_sources
-        self._regions: dict[CodeType, Region] = {}
-        self._ids: dict[tuple[CodeType, int], int] = {}
+        # By identity: code objects of two files are equal when their text and lines are. They are kept, so that no
+        # identity comes to mean another one.
+        self._regions: dict[int, Region] = {}
+        self._ids: dict[tuple[int, int], int] = {}
+        self._codes: list[CodeType] = []
         self._files: dict[str, FileFacts] = {}
         self._texts: dict[str, tuple[str, bytes]] = {}
         self._internal = _internal_prefixes()
@@ -70,30 +76,31 @@ class Sites:
 
     def place(self, frame: FrameType | None) -> Place:
         """The sites of a call made by `frame` or one of its callers."""
-        regions = self._regions
         site = -1
-        under_checkpoint = False
         while frame is not None:
             code = frame.f_code
-            region = regions.get(code)
+            region = self._regions.get(id(code))
             if region is None:
-                region = regions[code] = self._region(code.co_filename)
-            if region is Region.CHECKPOINT:
-                under_checkpoint = True
-            elif region is not Region.INTERNAL:
-                if site < 0:
-                    site = self._site(code, frame.f_lasti)
-                    if region is Region.WORKLOAD:
-                        return Place(site, site, under_checkpoint or _checkpoint_above(frame, regions))
-                elif region is Region.WORKLOAD:
-                    return Place(
-                        site,
-                        self._site(code, frame.f_lasti),
-                        under_checkpoint or _checkpoint_above(frame, regions),
-                    )
+                region = self._enter(code)
+            if region is Region.WORKLOAD:
+                found = self._site(code, frame.f_lasti)
+                return Place(found if site < 0 else site, found)
+            if region is Region.LIBRARY and site < 0:
+                site = self._site(code, frame.f_lasti)
             frame = frame.f_back
-        found = site if site >= 0 else self.nowhere
-        return Place(found, self.nowhere, under_checkpoint)
+        return Place(site if site >= 0 else self.nowhere, self.nowhere)
+
+    def recomputes(self, frame: FrameType | None) -> bool:
+        """Whether a call made during a backward pass repeats a checkpointed forward: the checkpoint called it, rather
+        than an engine. A reentrant checkpoint runs an engine of its own, and what that calls is backward."""
+        while frame is not None:
+            region = self._regions.get(id(frame.f_code))
+            if region is None:
+                region = self._enter(frame.f_code)
+            if region is Region.CHECKPOINT or region is Region.ENGINE:
+                return region is Region.CHECKPOINT
+            frame = frame.f_back
+        return False
 
     def file(self, site: int) -> str:
         """The file of a site, as it is spelt in evidence."""
@@ -108,16 +115,16 @@ class Sites:
     def workload_files(self) -> dict[str, str]:
         """Every loaded module's file under the workload's root: name in evidence -> SHA-256 (CA-30)."""
         paths = {self._main} if self._main else set[str]()
-        modules: list[ModuleType | None] = list(sys.modules.values())  # None stands for one that must not be imported
+        modules: list[object] = list(sys.modules.values())  # anything may stand there, None too
         for module in modules:
-            path = vars(module).get("__file__") if module is not None else None
+            path = _file_of(module)
             if isinstance(path, str) and self._region(path) is Region.WORKLOAD:
                 paths.add(path)
         facts = (self._facts(path) for path in sorted(paths))
         return {fact.file: fact.digest for fact in facts if isinstance(fact.digest, str)}
 
     def _site(self, code: CodeType, instruction: int) -> int:
-        found = self._ids.get((code, instruction))
+        found = self._ids.get((id(code), instruction))
         if found is not None:
             return found
         facts = self._facts(code.co_filename)
@@ -129,7 +136,7 @@ class Sites:
             facts.digest,
             path=code.co_filename,
         )
-        self._ids[(code, instruction)] = made
+        self._ids[(id(code), instruction)] = made
         return made
 
     def _define(
@@ -175,11 +182,22 @@ class Sites:
             return calls.SourceKind.OTHER, path
         return calls.SourceKind.OTHER, os.path.basename(path)
 
+    def _enter(self, code: CodeType) -> Region:
+        """Meet a code object for the first time."""
+        path = code.co_filename
+        if code.co_name == _ENGINE_FUNCTION and path.endswith("torch/autograd/graph.py"):
+            region = Region.ENGINE
+        elif path.endswith("torch/utils/checkpoint.py") and path.startswith(self._internal):
+            region = Region.CHECKPOINT
+        else:
+            region = self._region(path)
+        self._codes.append(code)
+        self._regions[id(code)] = region
+        return region
+
     def _region(self, path: str) -> Region:
         if path == self._main:
             return Region.WORKLOAD
-        if path.endswith("torch/utils/checkpoint.py") and path.startswith(self._internal):
-            return Region.CHECKPOINT
         if path.startswith(self._internal):
             return Region.INTERNAL
         if _inside_packages(path) is not None:
@@ -193,14 +211,6 @@ def workload_root(script: Path) -> Path:
         if (folder / ".git").exists():
             return folder
     return script.parent
-
-
-def _checkpoint_above(frame: FrameType | None, regions: dict[CodeType, Region]) -> bool:
-    while frame is not None:
-        if regions.get(frame.f_code) is Region.CHECKPOINT:
-            return True
-        frame = frame.f_back
-    return False
 
 
 def _internal_prefixes() -> tuple[str, ...]:
@@ -221,6 +231,11 @@ def _inside_packages(path: str) -> str | None:
     return None
 
 
+def _file_of(module: object) -> object:
+    """`__file__` of a module, without running code of its own; None for what is no module."""
+    return _dictionary(module).get("__file__") if issubclass(type(module), ModuleType) else None
+
+
 def _position(code: CodeType, instruction: int) -> tuple[int, int]:
     for index, position in enumerate(code.co_positions()):
         if index == instruction // 2:
@@ -235,6 +250,8 @@ def _source_bytes(path: str) -> bytes | None:
             return file.read()
     except OSError:
         return _cached_source(path)
+    except ValueError:  # a name that no file can have
+        return None
 
 
 def _cached_source(path: str) -> bytes | None:

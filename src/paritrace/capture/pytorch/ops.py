@@ -210,7 +210,7 @@ class OpObserver:
         if node is None:
             self._nodes.claim(record, base=operator.base, grad_enabled=grad_enabled, asks_for_grad=asks)
             self._originals.add(self._identity(operator, place, scope), record, _bits(slots))
-        elif place.under_checkpoint or (grad_enabled and not self.create_graph):
+        elif (grad_enabled and not self.create_graph) or recorder.sites.recomputes(sys._getframe()):
             flags |= Flag.RECOMPUTE
             self._nodes.claim(record, base=operator.base, grad_enabled=grad_enabled, asks_for_grad=asks)
             link = self._originals.find(self._identity(operator, place, scope), _bits(slots))
