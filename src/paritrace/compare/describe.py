@@ -18,6 +18,7 @@ from paritrace.evidence.calls import Site, SourceKind
 MAX_SLOTS = 8
 MAX_READERS = 3
 MAX_AROUND = 2
+AROUND = "shown by the module around it"
 
 
 def pair_difference(of: RankComparison, i: int, blame: Blame) -> Difference:
@@ -139,7 +140,7 @@ def _around(of: RankComparison, i: int) -> list[SlotDifference]:
         return []
     found = [slot for _, _, slot in slot_differences(of, parent, directions="o") if slot.relative_error is not None]
     module = side.module_of(parent) or side.recorded.functions[side.calls[parent].function].name
-    return [replace(slot, slot=f"{module} {slot.slot}") for slot in found[:MAX_AROUND]]
+    return [replace(slot, slot=f"{module} {slot.slot}", note=AROUND) for slot in found[:MAX_AROUND]]
 
 
 def _spanned(side: Side, items: list[int]) -> str:

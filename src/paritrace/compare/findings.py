@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from msgspec.structs import replace
 
-from paritrace.compare.describe import pair_difference, place_of, region_difference
+from paritrace.compare.describe import AROUND, pair_difference, place_of, region_difference
 from paritrace.compare.digests import DigestDifference
 from paritrace.compare.origins import Blame, Root
 from paritrace.compare.outside import (
@@ -17,7 +17,7 @@ from paritrace.compare.outside import (
     unexplained,
 )
 from paritrace.compare.ranks import RankComparison
-from paritrace.compare.result import Difference, DifferenceClass, Finding, Group
+from paritrace.compare.result import Difference, DifferenceClass, Finding, Group, SlotDifference
 
 STRENGTH = "bits only"
 NAMED = frozenset({Group.ORIGINATES, Group.OUTSIDE, Group.REWIRED})
@@ -144,7 +144,7 @@ def findings(ranks: Sequence[list[Placed]]) -> tuple[Finding, ...]:
 
 def _finding(number: int, item: Placed) -> Finding:
     place = item.difference
-    measured = next((slot.relative_error for slot in place.slots if slot.relative_error is not None), None)
+    measured = next((slot.relative_error for slot in _own(place) if slot.relative_error is not None), None)
     return Finding(
         id=f"F{number}",
         sentence=sentence(place),
@@ -160,7 +160,7 @@ def sentence(place: Difference) -> str:
     where = f"step {place.step}, {place.phase}"
     module = f" in {place.module}" if place.module else ""
     site = place.baseline_site or place.candidate_site
-    at = f" at {site}" if site else ""
+    at = f" at {_file_of(site)}" if site else ""
     match place.group:
         case Group.OUTSIDE:
             return f"The runs differ before any recorded call: {place.cause} (rank {place.rank}, {where})."
@@ -188,15 +188,26 @@ def _region(place: Difference) -> str:
     ours, theirs = place.region_calls
     if not ours or not theirs:
         side, site = ("baseline", place.baseline_site) if ours else ("candidate", place.candidate_site)
-        told = f"recorded on the {side} only at {site} ({place.function})"
+        told = f"recorded on the {side} only at {_file_of(site)} ({place.function})"
         return (
             f"1 call {told} changes what follows" if ours + theirs == 1 else f"{ours + theirs} calls {told} change it"
         )
-    return f"{ours} calls at {place.baseline_site} against {theirs} at {place.candidate_site}, whose inputs agree"
+    sites = (_file_of(place.baseline_site), _file_of(place.candidate_site))
+    return f"{ours} calls at {sites[0]} against {theirs} at {sites[1]}, whose inputs agree"
+
+
+def _file_of(site: str) -> str:
+    """A site without the folders of its file: a sentence stays readable, the whole path stands beside it."""
+    return site.rpartition("/")[2]
+
+
+def _own(place: Difference) -> list[SlotDifference]:
+    """The slots of the call itself; what the module around shows is no size of this call."""
+    return [slot for slot in place.slots if slot.note != AROUND]
 
 
 def _size(place: Difference) -> str:
-    for slot in place.slots:
+    for slot in _own(place):
         if slot.difference_class is DifferenceClass.NON_FINITE_APPEARED:
             return f" ({slot.baseline} against {slot.candidate})"
         if slot.relative_error is not None:

@@ -39,6 +39,14 @@ def shorten(text: str, /, *, width: int) -> str:
     return _first_columns(safe, head) + ELLIPSIS + _last_columns(safe, width - 1 - head)
 
 
+def shorten_path(path: str, /, *, width: int) -> str:
+    """Returns a harmless path in at most `width` columns; of a longer one the last parts, after `…/`."""
+    safe = harmless(path)
+    while width_of(safe) > width and "/" in safe.removeprefix(f"{ELLIPSIS}/"):
+        safe = f"{ELLIPSIS}/{safe.removeprefix(f'{ELLIPSIS}/').partition('/')[2]}"
+    return shorten(safe, width=width)
+
+
 def cut(text: str, /, *, width: int) -> str:
     """Returns harmless `text` in at most `width` columns; of a longer one the beginning is kept."""
     safe = harmless(text)

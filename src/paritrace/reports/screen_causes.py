@@ -9,7 +9,7 @@ from rich.table import Table
 from rich.text import Text
 
 from paritrace.compare.result import Change, Comparison, Finding, Mark, OneSided, Outside, SlotDifference
-from paritrace.reports.harmless import ELLIPSIS, harmless, shorten, width_of
+from paritrace.reports.harmless import ELLIPSIS, harmless, shorten, shorten_path, width_of
 from paritrace.reports.layout import CONTENT, MARGIN, WIDTH, Section
 from paritrace.reports.wording import (
     CLASSES,
@@ -86,7 +86,9 @@ def _one_sided(calls: Sequence[OneSided]) -> str:
     first = calls[0]
     what = shorten(short_function(first.function), width=24)
     total = sum(call.count for call in calls)
-    head = f"{first.side} alone: {count(total, 'call')} {what} at {shorten(f'{first.file}:{first.line}', width=30)}, "
+    head = (
+        f"{first.side} alone: {count(total, 'call')} {what} at {shorten_path(f'{first.file}:{first.line}', width=26)}, "
+    )
     head += f"step {ranges({call.step for call in calls})}, "
     modules = list(dict.fromkeys(module_or_root(call.module) for call in calls))
     return head + shorten(listed(modules, most=1), width=max(8, CONTENT - len(head)))

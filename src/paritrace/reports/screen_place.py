@@ -10,7 +10,7 @@ from paritrace.compare.result import (
     Settled,
     SlotDifference,
 )
-from paritrace.reports.harmless import cut, shorten, width_of
+from paritrace.reports.harmless import cut, shorten, shorten_path, width_of
 from paritrace.reports.layout import CONTENT, Section, paragraph
 from paritrace.reports.wording import (
     CLASSES,
@@ -23,7 +23,8 @@ from paritrace.reports.wording import (
 )
 
 AROUND = ("code", "config", "data", "weights", "rng")  # rungs before the step's own work
-SITE_COLUMNS = 36
+SITE_COLUMNS = 34
+MODULE_COLUMNS = 34
 SLOTS_SHOWN = 3
 SLOT_COLUMNS = 34
 MEANINGS = {
@@ -59,8 +60,10 @@ def first_difference(comparison: Comparison, /) -> Section:
             f"first difference: {shorten(first.cause, width=50)}, step {first.step}, rank {first.rank}, before any call"
         )
         return Section(anchor="first", lines=(head,), keep=1, spaced=True)
-    head = f"first difference: {shorten(source_place(first), width=40)}, step {first.step}, rank {first.rank}, "
-    module = shorten(module_or_root(first.module), width=CONTENT - width_of(head))
+    where = f", step {first.step}, rank {first.rank}, "
+    module = shorten(module_or_root(first.module), width=MODULE_COLUMNS)
+    room = CONTENT - len("first difference: ") - width_of(where) - width_of(module)
+    head = f"first difference: {shorten_path(source_place(first), width=room)}{where}"
     return Section(anchor="first", lines=(head + module, *_origin(first)), keep=3, spaced=True)
 
 
@@ -86,15 +89,16 @@ def where(comparison: Comparison, /) -> Section:
     place = _shown_difference(comparison)
     if place is None or not (place.baseline_site or place.candidate_site):
         return Section(anchor="where", lines=())
-    columns = min(SITE_COLUMNS, max(width_of(place.baseline_site), width_of(place.candidate_site)))
+    shown = [shorten_path(site, width=SITE_COLUMNS) for site in (place.baseline_site, place.candidate_site)]
+    columns = max(map(width_of, shown))
     lines = [
-        _source_line("baseline ", place.baseline_site, place.baseline_source, columns=columns, region=place.region),
-        _source_line("candidate", place.candidate_site, place.candidate_source, columns=columns, region=place.region),
+        _source_line("baseline ", shown[0], place.baseline_source, columns=columns, region=place.region),
+        _source_line("candidate", shown[1], place.candidate_source, columns=columns, region=place.region),
     ]
     if place.region and all(place.region_calls):
         ours, theirs = place.region_calls
         lines.append(f"a stretch of {count(ours, 'call')} of the baseline against {theirs:,} of the candidate")
-    lines += [f"see also   {shorten(line, width=CONTENT - 11)}" for line in place.next_to_see[:2]]
+    lines += [f"see also   {shorten(_short_names(line), width=CONTENT - 11)}" for line in place.next_to_see[:2]]
     return Section(anchor="where", lines=tuple(lines), keep=2)
 
 
@@ -102,11 +106,15 @@ def _shown_difference(comparison: Comparison) -> Difference | None:
     return comparison.findings[0].place if comparison.findings else comparison.first_difference
 
 
+def _short_names(text: str) -> str:
+    """Classes without their modules, files without their folders: `caller LlamaDecoderLayer at modeling_llama.py:1`."""
+    return " ".join(short_function(word).rpartition("/")[2] for word in text.split(" "))
+
+
 def _source_line(side: str, site: str, source: str, *, columns: int, region: bool) -> str:
     if not site:
         return f"{side}  {'no call here' if region else 'no source line recorded'}"
-    place = shorten(site, width=columns)
-    padded = place + " " * (columns - width_of(place))
+    padded = site + " " * (columns - width_of(site))
     return cut(f"{side}  {padded}  {source.strip() or '(source text not recorded)'}", width=CONTENT)
 
 
