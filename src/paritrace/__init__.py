@@ -9,6 +9,8 @@ if TYPE_CHECKING:
     from paritrace.capture.api import step as step
     from paritrace.capture.api import steps as steps
     from paritrace.capture.api import trace as trace
+    from paritrace.capture.callbacks import lightning_callback as lightning_callback
+    from paritrace.capture.callbacks import trainer_callback as trainer_callback
     from paritrace.evidence.fingerprints import fingerprint as fingerprint
 
 __version__ = "0.1.0"
@@ -19,9 +21,11 @@ _PUBLIC = {
     "steps": "paritrace.capture.api",
     "context": "paritrace.capture.api",
     "observe": "paritrace.capture.api",
+    "trainer_callback": "paritrace.capture.callbacks",
+    "lightning_callback": "paritrace.capture.callbacks",
     "fingerprint": "paritrace.evidence.fingerprints",
 }
-__all__ = ["__version__", "context", "fingerprint", "observe", "step", "steps", "trace"]
+__all__ = ["__version__", "context", "fingerprint", "lightning_callback", "observe", "step", "steps", "trace", "trainer_callback"]
 
 
 def __getattr__(name: str) -> object:

@@ -67,7 +67,7 @@ class ModuleObserver:
         self._handles = []
 
     def observe(self, name: str, tensor: torch.Tensor) -> None:
-        """A record of one tensor that the user named, with one output slot and no inputs."""
+        """A record of one tensor that the user named: a call that hands it through."""
         recorder = self._recorder
         if not self.active or not recorder.settings.covers(recorder.steps.step):
             return
@@ -77,11 +77,13 @@ class ModuleObserver:
         entered = Entered(
             0, record, self._scopes.scope, True, (), (), place.site, place.workload_site, recorder.now_ns()
         )
-        slots: list[calls.Slot] = []
+        inputs: list[calls.Slot] = []
+        outputs: list[calls.Slot] = []
         details: list[calls.Detail] = []
-        self._add(tensor, "out", (record, "o"), slots, details)
+        self._add(tensor, "tensor", (record, "i"), inputs, details)
+        self._add(tensor, "out", (record, "o"), outputs, details)
         function = recorder.definitions.function(f"paritrace.observe({name})", Level.MODULE)
-        self._emit(entered, function, Flag(0), ((), tuple(slots)))
+        self._emit(entered, function, Flag(0), (tuple(inputs), tuple(outputs)))
         for detail in details:
             recorder.emit(detail)
 
