@@ -1,0 +1,235 @@
+"""Whole comparisons of built runs: what is named first, what follows, what is not known (CP-8, CP-8a, CP-21, CP-30)."""
+
+from collections import Counter
+from pathlib import Path
+
+import numpy as np
+
+from paritrace.compare.result import DifferenceClass, Group, Mark, Status
+from paritrace.compare.settings import Settings
+from paritrace.evidence.calls import OriginKind, Phase
+from paritrace.testing.tables import Named, Out, RunTable, Value, batch, parameter
+from tests.compare.runs import SOURCE, Change, compared, numbers, training
+
+
+def test_identical_runs_agree_everywhere(tmp_path: Path) -> None:
+    found = compared(tmp_path, training(), training())
+    result = found.result
+    assert result.counts.paired == result.counts.calls_baseline == result.counts.ok
+    assert result.first_difference is None
+    assert (result.findings, result.origins, result.outside, result.changed) == ((), (), (), ())
+    assert {row.status for row in found.rows} == {Status.OK}
+    marks = {rung: mark for rung, mark in result.ladder.items() if rung not in ("code", "config", "rng")}
+    assert set(marks.values()) == {Mark.AGREES}
+
+
+def inserted(factor: float) -> Change:
+    def insert(table: RunTable, made: Out) -> Out:
+        assert isinstance(made.value, Value)
+        return table.op("mul", made, out=made.value.array * np.float32(factor), line=4)
+
+    return insert
+
+
+def test_an_inserted_operator_is_named_by_place(tmp_path: Path) -> None:
+    result = compared(tmp_path, training(), training(hidden=inserted(1.001))).result
+    first = result.first_difference
+    assert first is not None
+    assert first.group is Group.ORIGINATES
+    assert (first.region, first.region_calls) == (True, (0, 1))
+    assert (first.step, first.phase, first.module, first.line) == (0, "forward", "model", 4)
+    alone = [found for found in result.recorded_on_one_side if found.step == 0]
+    assert [(found.side, found.function, found.line) for found in alone] == [("candidate", "mul", 4)]
+    assert alone[0].after_pair != (-1, -1)
+    assert result.findings[0].strength == "bits only"
+
+
+def test_an_inserted_no_op_originates_nothing(tmp_path: Path) -> None:
+    result = compared(tmp_path, training(), training(hidden=inserted(1.0))).result
+    assert result.first_difference is None
+    assert result.origins == ()
+    assert result.counts.different == 0
+    assert result.counts.undetermined_candidate == 2
+    assert result.ladder["forward"] is Mark.AGREES
+
+
+def test_a_call_with_equal_inputs_and_other_outputs_originates_inside_its_module(tmp_path: Path) -> None:
+    found = compared(tmp_path, training(), training(scale=2.002))
+    first = found.result.first_difference
+    assert first is not None
+    assert (first.group, first.function, first.region) == (Group.ORIGINATES, "scaled_tanh", False)
+    assert first.slots[0].difference_class is DifferenceClass.CONSTANT_SCALE
+    groups = Counter(row.group for row in found.rows if row.step == 0 and row.side == "baseline" and row.group)
+    assert groups[Group.CONTAINS] == 1  # the module around it
+    assert groups[Group.ORIGINATES] == 1
+    assert found.result.findings[0].consequences == found.result.counts.different - 1
+
+
+def test_a_weight_that_differs_at_the_start_is_outside_by_name(tmp_path: Path) -> None:
+    weight = numbers(1)
+    weight[5] += 1e-3
+    result = compared(tmp_path, training(), training(weight=weight)).result
+    first = result.first_difference
+    assert first is not None
+    assert first.group is Group.OUTSIDE
+    assert "parameter fc.weight" in first.cause
+    assert [(state.step, state.group, state.name) for state in result.outside] == [(0, "parameter", "fc.weight")]
+    assert [found.group for found in result.origins] == [Group.OUTSIDE]
+    assert result.ladder["weights"] is Mark.BEYOND
+    assert result.ladder["data"] is Mark.AGREES
+
+
+def test_a_late_fault_names_its_step(tmp_path: Path) -> None:
+    result = compared(tmp_path, training(steps=4), training(steps=4, late=2)).result
+    first = result.first_difference
+    assert first is not None
+    assert (first.step, first.function, result.ladder_step) == (2, "scaled_tanh", 2)
+
+
+def test_another_batch_is_outside(tmp_path: Path) -> None:
+    tables = []
+    for seed in (1, 2):
+        table = RunTable()
+        data = numbers(seed)
+        table.state("batch", {"args[0]": data}, moment="batch")
+        table.op("neg", batch(data), out=-data)
+        table.end_step(backwards=0)
+        tables.append(table)
+    result = compared(tmp_path, *tables).result
+    assert [(state.group, state.name) for state in result.outside] == [("batch", "args[0]")]
+    assert result.first_difference is not None
+    assert result.first_difference.group is Group.OUTSIDE
+    assert result.ladder["backward"] is Mark.NOT_REACHED
+
+
+def test_inputs_from_other_producers_are_rewired(tmp_path: Path) -> None:
+    tables = []
+    for swapped in (False, True):
+        table = RunTable()
+        q = table.op("q", batch(numbers(1)), out=numbers(2))
+        k = table.op("k", batch(numbers(1)), out=numbers(3))
+        taken = (k, q) if swapped else (q, k)
+        table.op("sub", *taken, out=numbers(4 + swapped))
+        tables.append(table)
+    first = compared(tmp_path, *tables).result.first_difference
+    assert first is not None
+    assert first.group is Group.REWIRED
+    assert "q" in first.cause
+    assert "k" in first.cause
+
+
+def test_a_differing_input_that_nothing_recorded_wrote_is_outside(tmp_path: Path) -> None:
+    tables = []
+    for changed in (0.0, 1.0):
+        table = RunTable()
+        made = table.op("a", batch(numbers(1)), out=numbers(2))
+        written = Out(made.record, 0, Value(numbers(2) + np.float32(changed)))
+        table.op("b", written, out=numbers(3) + np.float32(changed))
+        tables.append(table)
+    first = compared(tmp_path, *tables).result.first_difference
+    assert first is not None
+    assert first.group is Group.OUTSIDE
+    assert "written by nothing recorded" in first.cause
+
+
+def test_a_generator_that_drew_more_on_one_side_is_after_unaligned(tmp_path: Path) -> None:
+    tables = []
+    for extra in (False, True):
+        table = RunTable()
+        if extra:
+            table.op("rand", Named(OriginKind.RNG, "cpu", Value(numbers(50, 4))), out=numbers(6), line=2)
+        state = Named(OriginKind.RNG, "cpu", Value(numbers(50 + extra, 4)))
+        table.op("dropout", batch(numbers(1)), state, out=numbers(7 + extra), line=3)
+        tables.append(table)
+    result = compared(tmp_path, *tables).result
+    groups = [row.group for row in compared(tmp_path / "again", *tables).rows if row.function == "dropout"]
+    assert groups == [Group.AFTER_UNALIGNED] * 2
+    assert result.outside == ()
+
+
+def test_a_module_that_shows_only_itself_originates(tmp_path: Path) -> None:
+    tables = []
+    for seed in (3, 4):
+        table = RunTable()
+        module = table.enter("model.norm", "Norm")
+        module.leave(batch(numbers(1)), out=numbers(seed))
+        tables.append(table)
+    first = compared(tmp_path, *tables).result.first_difference
+    assert first is not None
+    assert (first.group, first.level, first.module) == (Group.ORIGINATES, "module", "model.norm")
+
+
+def test_ranks_of_one_side_only_are_missing(tmp_path: Path) -> None:
+    from paritrace.compare.engine import compare
+    from paritrace.runs.reading import open_run
+
+    for rank in (0, 1):
+        training().write(tmp_path / "a", rank=rank, world_size=2)
+    training().write(tmp_path / "b", rank=0, world_size=2)
+    result = compare(open_run(tmp_path / "a"), open_run(tmp_path / "b")).result
+    assert (result.ranks_compared, result.ranks_missing) == ((0,), (1,))
+
+
+def test_steps_ignored_names_and_prefixes_are_settings(tmp_path: Path) -> None:
+    settings = Settings(steps=(1, 2), ignore=("scaled_*",), strip_prefix=("module.",))
+    found = compared(tmp_path, training(), training(scale=2.002), settings=settings)
+    assert {row.step for row in found.rows} == {1}
+    assert "scaled_tanh" not in {row.function for row in found.rows}
+    assert found.result.settings == {"steps": "1:2", "ranks": "all", "ignore": "scaled_*", "strip_prefix": "module."}
+
+
+def test_a_wrapper_of_one_side_is_seen_through_by_its_prefix(tmp_path: Path) -> None:
+    tables = []
+    for wrapped in (False, True):
+        table = RunTable(source=SOURCE)
+        prefix = "module." if wrapped else ""
+        outer = table.enter("", "DistributedDataParallel") if wrapped else None
+        model = table.enter(prefix.rstrip("."), "Model")
+        layer = table.enter(f"{prefix}fc", "Linear")
+        weight = parameter(f"{prefix}fc.weight", numbers(2))
+        made = table.op("mm", batch(numbers(1)), weight, out=numbers(3))
+        layer.leave(batch(numbers(1)), weight, out=made)
+        model.leave(batch(numbers(1)), out=made)
+        if outer is not None:
+            outer.leave(batch(numbers(1)), out=made)
+        tables.append(table)
+    result = compared(tmp_path, *tables, settings=Settings(strip_prefix=("module.",))).result
+    assert (result.counts.paired, result.counts.undetermined_candidate) == (3, 1)
+    assert result.counts.different == 0
+
+
+def test_every_comparison_states_its_limits(tmp_path: Path) -> None:
+    result = compared(tmp_path, training(steps=1), training(steps=1)).result
+    assert len({limit.code for limit in result.limits}) == len(result.limits) >= 8
+    assert result.verdict == "not_evaluated"
+
+
+def test_a_level_that_one_side_did_not_record_is_not_recorded(tmp_path: Path) -> None:
+    bare = RunTable()
+    module = bare.enter("fc", "Linear")
+    module.leave(batch(numbers(1)), out=numbers(2))
+    full = RunTable()
+    module = full.enter("fc", "Linear")
+    full.op("mm", batch(numbers(1)), out=numbers(2))
+    module.leave(batch(numbers(1)), out=numbers(2))
+    result = compared(tmp_path, bare, full).result
+    assert result.undetermined_by_reason == {"baseline": {}, "candidate": {"not_recorded": 1}}
+    assert result.recorded_on_one_side == ()
+
+
+def test_only_a_gradient_norm_may_differ_and_is_then_the_first(tmp_path: Path) -> None:
+    """A-13: the loss agrees, the gradient norm does not; a step agrees figure by figure only."""
+    tables = []
+    for norm in (4.74, 1.63):
+        table = RunTable()
+        table.loss(1.4401)
+        table.phase = Phase.BACKWARD
+        table.end_step(grad_norm=norm)
+        tables.append(table)
+    result = compared(tmp_path, *tables).result
+    assert result.ladder["loss"] is Mark.AGREES
+    assert result.ladder["grad norm"] is Mark.BEYOND
+    assert result.first_difference is not None
+    assert result.first_difference.slot == "grad_norm"
+    assert result.settled is not None
+    assert "--steps 0:1" in result.settled.would_settle[0]
