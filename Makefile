@@ -22,7 +22,7 @@ demo: .venv/.ready
 test: .venv/.ready
 	$(PYTEST) -n $(WORKERS)
 
-test-slow: .venv/.ready
+test-slow: .venv/.ready .venv/.slow
 	$(PYTEST) -n $(WORKERS) -m slow --durations=15
 
 # `make -k check` goes on after the first part that fails.
@@ -70,4 +70,8 @@ clean:
 	$(PYTHON) -m venv .venv
 	$(BIN)/pip install --quiet --disable-pip-version-check $(TORCH) -c $(CONSTRAINTS)
 	$(BIN)/pip install --quiet --disable-pip-version-check -e . -r requirements/dev.txt -c $(CONSTRAINTS)
+	@touch $@
+
+.venv/.slow: .venv/.ready requirements/slow.txt
+	$(BIN)/pip install --quiet --disable-pip-version-check -r requirements/slow.txt -c $(CONSTRAINTS)
 	@touch $@
