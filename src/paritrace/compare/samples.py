@@ -73,8 +73,8 @@ def size_of(pair: Sampled, *, differing: int) -> Size:
 
 
 def num_distinct(pair: Sampled) -> int:
-    """How many different values were sampled on the baseline's side."""
-    return int(np.unique(pair.baseline).size)
+    """How many different values were sampled, on both sides together: the same places hold other elements there."""
+    return int(np.unique(np.concatenate([pair.baseline, pair.candidate])).size)
 
 
 def constant_scale(pair: Sampled) -> float | None:
