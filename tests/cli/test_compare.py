@@ -7,10 +7,11 @@ from pathlib import Path
 import msgspec
 import pyarrow.parquet as pq
 import pytest
+from msgspec.structs import replace
 
 from paritrace.cli.entry import status_of
 from paritrace.compare.result import Comparison
-from paritrace.evidence.calls import Call, Definition, Row
+from paritrace.evidence.calls import Call, Definition, Row, Scalars
 from tests.compare import check_records as records
 from tests.reports.test_first_screen import assert_within_bounds
 from tests.reports.written_runs import write_run
@@ -271,3 +272,26 @@ def test_explain_without_a_result_says_what_to_do(
     assert status_of([*arguments, "--json"]) == 2
     error = json.loads(capsys.readouterr().out)["error"]
     assert (error["code"], error["kind"]) == (code, "refused")
+
+
+def test_cp7_other_arguments_are_named_where_the_tensors_agree(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """An epsilon of 1e-5 for 1e-6 with the same code: the call is found, and so is what it was asked for."""
+
+    def training(epsilon: str, bits: str) -> list[Row | Definition]:
+        made: list[Row | Definition] = []
+        for record in records.training():
+            if isinstance(record, Call):
+                made.append(replace(records.call(record.id, bits=bits, step=record.id // 100), scalars=1))
+            else:
+                made.append(record)
+        made.insert(1, Scalars(1, {"1": epsilon}))
+        return made
+
+    base = write_run(tmp_path / "A", training("1e-06", "1" * 16), steps="0:3")
+    other = write_run(tmp_path / "B", training("1e-05", "2" * 16), steps="0:3")
+    assert status_of(["compare", str(base), str(other)]) == 0
+    screen = " ".join(capsys.readouterr().out.split())
+    assert "is called with args[1]=1e-05 instead of args[1]=1e-06." in screen
+    assert "arguments: args[1]=1e-06 -> args[1]=1e-05" in screen

@@ -28,7 +28,10 @@ def pair_difference(of: RankComparison, i: int, blame: Blame) -> Difference:
     step, microbatch, phase = side.context_of(i)
     slots = _shown(slot_differences(of, i), blame)
     site = _site(side, i)
-    first = slots[0] if slots else SlotDifference("", DifferenceClass.SCALARS, *_scalars(of, i, j))
+    scalars = SlotDifference("arguments" if slots else "", DifferenceClass.SCALARS, *_scalars(of, i, j))
+    first = slots[0] if slots else scalars
+    if slots and scalars.baseline != scalars.candidate:
+        slots = [first, scalars, *slots[1:]]  # tensors differ because the call was asked for something else
     return Difference(
         rank=of.rank,
         step=step,
@@ -176,7 +179,11 @@ def _scalars(of: RankComparison, i: int, j: int) -> tuple[str, str]:
     right = theirs.recorded.scalars.get(theirs.calls[j].scalars)
     first, second = ({} if side is None else side.values for side in (left, right))
     names = [name for name in {**first, **second} if first.get(name) != second.get(name)]
-    return tuple(", ".join(f"{n}={side.get(n, 'absent')}" for n in names) for side in (first, second))  # type: ignore[return-value]  # two sides make two texts
+    return tuple(", ".join(f"{_argument(n)}={side.get(n, 'absent')}" for n in names) for side in (first, second))  # type: ignore[return-value]  # two sides make two texts
+
+
+def _argument(name: str) -> str:
+    return f"args[{name}]" if name.isdecimal() else name
 
 
 def _undetermined_before(of: RankComparison, i: int, j: int) -> int:

@@ -161,6 +161,7 @@ def sentence(place: Difference) -> str:
     module = f" in {place.module}" if place.module else ""
     site = place.baseline_site or place.candidate_site
     at = f" at {_file_of(site)}" if site else ""
+    scalars = next((slot for slot in place.slots if slot.difference_class is DifferenceClass.SCALARS), None)
     match place.group:
         case Group.OUTSIDE:
             return f"The runs differ before any recorded call: {place.cause} (rank {place.rank}, {where})."
@@ -168,6 +169,11 @@ def sentence(place: Difference) -> str:
             return f"{place.function}{module}{at} reads another source at {where} (rank {place.rank}): {place.cause}."
         case Group.ORIGINATES if place.region:
             return f"The runs part at {where}{module} (rank {place.rank}): {_region(place)}."
+        case Group.ORIGINATES if scalars is not None:
+            return (
+                f"The runs part at {where}{module} (rank {place.rank}): {place.function}{at} is called with"
+                f" {scalars.candidate} instead of {scalars.baseline}."
+            )
         case Group.ORIGINATES:
             return (
                 f"The runs part at {where}{module} (rank {place.rank}): {place.function}{at} gets equal inputs and"

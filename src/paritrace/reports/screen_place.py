@@ -124,7 +124,7 @@ def size(comparison: Comparison, /) -> Section:
     if place is None or (place.group is Group.OUTSIDE and not place.file):
         return Section(anchor="size", lines=tuple(_consequences(comparison)))
     slots = place.slots
-    shown = [*slots[:1], *sorted(slots[1:], key=lambda slot: slot.relative_error is None)][:SLOTS_SHOWN]
+    shown = sorted(slots, key=lambda slot: _rank_of(slot, first=slots[0]))[:SLOTS_SHOWN]
     lines = [line for slot in shown for line in _slot_lines(slot)]
     if not slots:
         lines.append(f"{place.slot or 'outputs'}: {CLASSES[place.difference_class]}; size not recorded")
@@ -134,8 +134,19 @@ def size(comparison: Comparison, /) -> Section:
     return Section(anchor="size", lines=tuple(lines), keep=2)
 
 
+def _rank_of(slot: SlotDifference, *, first: SlotDifference) -> int:
+    """Other arguments explain the most, then comes the slot that decided, then sizes; fingerprints alone are last."""
+    if slot.difference_class is DifferenceClass.SCALARS:
+        return 0
+    if slot is first:
+        return 1
+    return 2 if slot.relative_error is not None else 3
+
+
 def _slot_lines(slot: SlotDifference) -> list[str]:
-    name = shorten(slot.slot, width=SLOT_COLUMNS)
+    name = shorten(slot.slot or "arguments", width=SLOT_COLUMNS)
+    if slot.difference_class is DifferenceClass.SCALARS:
+        return [cut(f"{name}: {slot.baseline} -> {slot.candidate}", width=CONTENT)]
     if slot.difference_class is DifferenceClass.BITS_ONLY and slot.relative_error is None:
         return [cut(f"{name}: bits differ; only fingerprints were recorded, so no size", width=CONTENT)]
     note = f" ({slot.note})" if slot.note and slot.num_samples_differing != 0 else ""

@@ -29,7 +29,7 @@ CLASSES: dict[DifferenceClass, str] = {
 
 
 GROUPS: dict[Group, str] = {
-    Group.ORIGINATES: "all captured inputs agree",
+    Group.ORIGINATES: "all captured input tensors agree",
     Group.PROPAGATES: "comes with an input from an earlier differing call",
     Group.OUTSIDE: "comes from outside the calls",
     Group.REWIRED: "reads another producer than its counterpart",
