@@ -9,6 +9,8 @@ from msgspec.structs import replace
 
 from paritrace.cli.entry import status_of
 from paritrace.cli.runs_text import catalog_text, summary_text, verification_text
+from paritrace.evidence.calls import NotCaptured
+from paritrace.evidence.codec import encode_mark
 from paritrace.runs.catalog import MAX_DEPTH, catalog
 from paritrace.runs.opening import begin_session
 from paritrace.runs.reading import open_run
@@ -63,6 +65,17 @@ def test_ls_tells_what_is_doubtful(run_dir: Path, tmp_path: Path, capsys: pytest
     assert f"cannot be read: {tmp_path / 'bad.tar.zst'}: " in out
     assert f"a removal was cut off, this is left: {tmp_path / REMOVED_PREFIX}01" in out
     assert "too deep, not looked into: " in out
+
+
+def test_show_says_once_what_is_true_of_many_ranks(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for rank in range(3):
+        session = begin_session(tmp_path / "run", request(torchrun(rank, world_size=3)))
+        with session.open_journal() as journal:
+            write_records(session, journal)
+            journal.write(encode_mark(NotCaptured(("scheduler",))))
+    out = Ran(capsys, "show", tmp_path / "run").out
+    assert "rank-0 and 2 more: not captured: scheduler" in out
+    assert out.count("not captured") == 1
 
 
 def test_show_of_a_damaged_run(run_dir: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -39,12 +39,13 @@ def _doubts(found: Catalog) -> Iterator[str]:
 
 def summary_text(summary: RunSummary) -> str:
     """Return a run for people: its identity, one table of sessions, what is missing, its attachments."""
-    remarks = [f"{session.session_id}: {remark}" for session in summary.sessions for remark in _remarks(session)]
+    remarks = _shared_remarks(summary.sessions)
+    shown = [*remarks[:MAX_ROWS], *_left_out(len(remarks))]
     return "\n".join(
         [
             *map(_printable, _identity(summary)),
             _sessions_table(summary.sessions),
-            *map(_printable, remarks),
+            *map(_printable, shown),
             _attachments_text(summary),
         ]
     )
@@ -94,6 +95,17 @@ def _sessions_table(sessions: tuple[SessionSummary, ...]) -> str:
         row = (session.session_id, str(session.rank), session.status_words, seconds, str(len(session.steps)), records)
         table.add_row(*map(_plain, (*row, coverage.state(session.coverage).value)))
     return "\n".join([_drawn(table), *_left_out(len(sessions))])
+
+
+def _shared_remarks(sessions: tuple[SessionSummary, ...]) -> list[str]:
+    """Return each remark once, with the sessions it is about."""
+    about: dict[str, list[str]] = {}
+    for session in sessions:
+        for remark in _remarks(session):
+            about.setdefault(remark, []).append(session.session_id)
+    return [
+        f"{names[0]}{f' and {len(names) - 1} more' if len(names) > 1 else ''}: {text}" for text, names in about.items()
+    ]
 
 
 def _remarks(session: SessionSummary) -> Iterator[str]:
