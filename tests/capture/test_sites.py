@@ -4,6 +4,7 @@ import hashlib
 import linecache
 import sys
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from types import FrameType, ModuleType
 
@@ -222,6 +223,19 @@ def test_the_nearest_of_checkpoint_and_engine_says_whether_a_call_recomputes(tmp
     assert not sites.recomputes(again(lambda: run(here)))  # the engine of a reentrant checkpoint
     # The workload's frames between do not hide what is above them, met before or not.
     assert sites.recomputes(run(lambda: again(lambda: loaded(tmp_path / "deep.py")["call"](here))))
+
+
+def test_a_site_outside_of_a_checkpoint_is_told_apart(tmp_path: Path) -> None:
+    checkpoint, _ = checkpoint_and_engine()
+    workload = loaded(tmp_path / "train.py")
+    sites = Kept(tmp_path).sites
+    assert not sites.place(workload["here"]()).outside
+    assert not sites.place(checkpoint["again"](workload["here"])).outside
+    inside: dict[str, Callable[..., FrameType]] = {}
+    exec(compile("def run(f):\n    return f()\n", str(Path(torch.__file__).parent / "nn" / "x.py"), "exec"), inside)
+    of_torch = partial(inside["run"], sys._getframe)
+    place = sites.place(workload["call"](partial(checkpoint["again"], of_torch)))
+    assert (place.outside, place.site) == (True, place.workload_site)
 
 
 def test_the_root_is_the_checkout_or_the_scripts_folder(tmp_path: Path) -> None:

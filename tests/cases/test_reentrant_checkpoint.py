@@ -1,4 +1,4 @@
-"""The backward pass inside a reentrant checkpoint is backward, not recompute, and links to what was recomputed (CA-10)."""
+"""The backward pass inside a reentrant checkpoint is backward, not recompute, and links to the recomputation."""
 
 from pathlib import Path
 

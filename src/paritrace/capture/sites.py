@@ -31,10 +31,11 @@ class Region(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """The two sites of a call."""
+    """The two sites of a call; `outside` says that a checkpoint's frame lies between the call and its site."""
 
     site: int
     workload_site: int
+    outside: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +78,7 @@ class Sites:
     def place(self, frame: FrameType | None) -> Place:
         """The sites of a call made by `frame` or one of its callers."""
         site = -1
+        outside = False
         while frame is not None:
             code = frame.f_code
             region = self._regions.get(id(code))
@@ -84,11 +86,14 @@ class Sites:
                 region = self._enter(code)
             if region is Region.WORKLOAD:
                 found = self._site(code, frame.f_lasti)
-                return Place(found if site < 0 else site, found)
-            if region is Region.LIBRARY and site < 0:
-                site = self._site(code, frame.f_lasti)
+                return Place(found if site < 0 else site, found, outside)
+            if site < 0:
+                if region is Region.LIBRARY:
+                    site = self._site(code, frame.f_lasti)
+                elif region is Region.CHECKPOINT:
+                    outside = True
             frame = frame.f_back
-        return Place(site if site >= 0 else self.nowhere, self.nowhere)
+        return Place(site if site >= 0 else self.nowhere, self.nowhere, outside)
 
     def recomputes(self, frame: FrameType | None) -> bool:
         """Whether a call made during a backward pass repeats a checkpointed forward: the checkpoint called it, rather

@@ -291,8 +291,9 @@ class OpObserver:
         return self._nodes.link(node, name), self._recorder.definitions.name(name)
 
     def _identity(self, operator: Operator, place: Place, scope: int) -> tuple[object, ...]:
-        """What a call and its recomputation share: a checkpointed block runs again without the modules around it."""
-        return (self._recorder.definitions.module(scope), operator.function_id, place.site)
+        """What a call and its recomputation share: a checkpointed block runs again without the modules around it, and
+        called from another place."""
+        return (self._recorder.definitions.module(scope), operator.function_id, -1 if place.outside else place.site)
 
     def _selected(self, operator: Operator, place: Place) -> bool:
         module = self._recorder.definitions.module(self._scopes.scope)
