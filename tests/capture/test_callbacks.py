@@ -3,10 +3,10 @@
 from pathlib import Path
 
 import pytest
-from tests.cases.captures import run_python, write_script
 
 from paritrace.evidence.calls import StepMark
 from paritrace.runs.reading import open_run
+from tests.cases.captures import run_python, write_script
 
 TRAINER = """
 import sys
@@ -66,7 +66,10 @@ def step_marks(run: Path) -> list[StepMark]:
 def test_steps_are_those_of_the_trainer(tmp_path: Path, library: str, script: str) -> None:
     pytest.importorskip(library)
     done = run_python(
-        str(write_script(tmp_path / "train.py", script)), str(tmp_path / "out"), str(tmp_path / "run"), directory=tmp_path
+        str(write_script(tmp_path / "train.py", script)),
+        str(tmp_path / "out"),
+        str(tmp_path / "run"),
+        directory=tmp_path,
     )
     assert done.status == 0, done.stderr
     marks = step_marks(tmp_path / "run")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from enum import StrEnum
 from fnmatch import fnmatchcase
@@ -88,12 +89,7 @@ class CaptureSettings:
             )
         unsupported = self.levels - SUPPORTED_LEVELS
         if unsupported:
-            names = ", ".join(sorted(unsupported))
-            raise RequestError(
-                f"level {names} is not available in this version",
-                code="level_unsupported",
-                fix="use --level digest, module or op",
-            )
+            raise _unsupported(unsupported)
         if not 0 <= self.steps[0] < self.steps[1]:
             raise RequestError(
                 f"--steps {self.steps[0]}:{self.steps[1]} holds no step", code="bad_steps", fix="give A:B with A < B"
@@ -108,7 +104,7 @@ def parse_steps(text: str) -> tuple[int, int]:
     """`A:B`, half-open; a bare `N` means step N alone. Raises `RequestError` (Refused)."""
     try:
         first, colon, last = text.partition(":")
-        start = int(first or "0")
+        start = int(first) if first or not colon else 0
         return (start, int(last)) if colon else (start, start + 1)
     except ValueError:
         raise RequestError(
@@ -128,7 +124,18 @@ def parse_levels(names: tuple[str, ...]) -> frozenset[Level]:
     """The levels named, `digest` always among them; none named means `digest` and `module` (CA-2)."""
     if not names:
         return frozenset({Level.DIGEST, Level.MODULE})
+    unknown = set(names) - set(Level)
+    if unknown:
+        raise _unsupported(unknown)
     return frozenset({Level.DIGEST, *(Level(name) for name in names)})
+
+
+def _unsupported(names: Iterable[str]) -> RequestError:
+    return RequestError(
+        f"level {', '.join(sorted(map(str, names)))} is not available in this version",
+        code="level_unsupported",
+        fix="use digest, module or op",
+    )
 
 
 def _matches(pattern: str, facts: dict[str, str]) -> bool:

@@ -69,6 +69,10 @@ class Steps:
         self.stepped.add(optimizer)
         self.due = True
 
+    def optimizers_running(self, number: int) -> None:
+        """So many optimizers are stepping. Fewer than began: one raised, and torch tells nobody that it ended."""
+        self.optimizer_depth = min(self.optimizer_depth, number)
+
     def backward_begins(self) -> None:
         self.backward_depth += 1
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 import threading
 import weakref
 from typing import Any
@@ -20,7 +21,7 @@ from paritrace.capture.pytorch.internals import (
 from paritrace.capture.pytorch.inventory import Inventory
 from paritrace.capture.pytorch.modules import ModuleObserver
 from paritrace.capture.pytorch.ops import OpMode, OpObserver
-from paritrace.capture.pytorch.optimizers import OptimizerObserver
+from paritrace.capture.pytorch.optimizers import OptimizerObserver, steps_on_stack
 from paritrace.capture.pytorch.regions import CompiledRegions
 from paritrace.capture.pytorch.registers import Registers
 from paritrace.capture.recorder import Recorder
@@ -127,6 +128,8 @@ class TorchObserver:
         self._ops.other_thread_seen()
 
     def _maybe_end_step(self) -> None:
+        if self._recorder.steps.optimizer_depth:
+            self._recorder.steps.optimizers_running(steps_on_stack(sys._getframe()))
         if self._recorder.steps.ends_before_forward():
             self._end_step()
 
@@ -156,6 +159,8 @@ class TorchObserver:
     def _optimizer_begins(self, optimizer: torch.optim.Optimizer) -> None:
         if not self._here():
             return
+        if self._recorder.steps.optimizer_depth:
+            self._recorder.steps.optimizers_running(steps_on_stack(sys._getframe()) - 1)  # without this one
         if self._recorder.steps.ends_before_optimizer(id(optimizer)):
             self._end_step()
         self._recorder.steps.optimizer_begins()

@@ -3,11 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from types import FrameType
 from typing import Any
 
 import torch
 from torch.optim.optimizer import register_optimizer_step_post_hook, register_optimizer_step_pre_hook
 from torch.utils.hooks import RemovableHandle
+
+_OPTIMIZERS = torch.optim.Optimizer.profile_hook_step.__code__.co_filename
+
+
+def steps_on_stack(frame: FrameType | None) -> int:
+    """How many optimizer steps are being made by this frame and its callers: each has torch's wrapper around it."""
+    found = 0
+    while frame is not None:
+        code = frame.f_code
+        found += code.co_name == "wrapper" and code.co_filename == _OPTIMIZERS
+        frame = frame.f_back
+    return found
 
 
 class OptimizerObserver:
