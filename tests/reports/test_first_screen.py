@@ -11,6 +11,7 @@ from rich.cells import cell_len
 
 from paritrace.compare.result import (
     LADDER,
+    Change,
     Comparison,
     Counts,
     DifferenceClass,
@@ -188,3 +189,30 @@ def test_cp29_crowded_comparisons_stay_within_bounds_and_keep_the_finding(data: 
     assert "[ladder]" in screen
     assert "first difference:" in screen
     assert "[kept]" in screen
+
+
+def test_ca29_a_figure_of_a_step_is_named_when_no_call_is() -> None:
+    loss = replace(
+        comparisons.difference(), file="", line=0, function="loss", slot="loss", level="digest", module="", step=6
+    )
+    loss = replace(loss, group=Group.UNDETERMINED, baseline_site="", candidate_site="", slots=())
+    text = first_screen(replace(comparisons.unnamed(), first_difference=loss))
+    assert "first difference: loss, step 6, rank 0, forward; no call is named" in text
+    assert "nothing recorded tells where it comes from" in text
+
+
+def test_su7_many_changed_packages_take_one_line() -> None:
+    changes = tuple(Change(kind="package", name=f"package{number}", baseline="1", candidate="2") for number in range(9))
+    text = first_screen(replace(comparisons.parted(), changed=changes))
+    assert "package      9 differ: package0, package1, package2 and 6 more" in text
+
+
+def test_ca30_a_long_changed_line_is_shown_as_a_diff_shows_it() -> None:
+    start = "result = some_function_with_a_long_name(first_argument, second_argument, "
+    change = Change(kind="code", name="train.py", baseline=start + "dim=1)", candidate=start + "dim=-1)")
+    lines = first_screen(replace(comparisons.agreeing(), changed=(change,))).splitlines()
+    before = next(line for line in lines if " - " in line)
+    after = lines[lines.index(before) + 1]
+    assert before.rstrip().endswith("dim=1)")
+    assert after.strip().startswith("+")
+    assert after.endswith("dim=-1)")

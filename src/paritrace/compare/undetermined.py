@@ -8,6 +8,7 @@ from paritrace.compare.origins import Blame
 from paritrace.compare.ranks import RankComparison
 from paritrace.compare.result import Difference, Group, OneSided, Settled, UndeterminedPlace, Unpaired
 from paritrace.compare.translate import Side
+from paritrace.evidence.calls import Phase
 
 SIDES = ("baseline", "candidate")
 MAX_PLACES = 200
@@ -94,8 +95,8 @@ def settled(ranks: Sequence[RankComparison], first: Difference | None) -> Settle
     if first is None or first.group not in (Group.UNDETERMINED, Group.AFTER_UNALIGNED):
         return None
     rank = next(rank for rank in ranks if rank.rank == first.rank)
-    place = rank.sides.baseline.index_of.get(first.baseline_record_id, len(rank.sides.baseline.calls))
-    other = rank.sides.candidate.index_of.get(first.candidate_record_id, len(rank.sides.candidate.calls))
+    place = _place_in(rank.sides.baseline, first.baseline_record_id, first)
+    other = _place_in(rank.sides.candidate, first.candidate_record_id, first)
     last = _last_equal(rank, place)
     start = (-1, -1) if last is None else (last, rank.sides.pairing.partner_a[last])
     between = (_unpaired_in(rank.reasons[0], start[0], place), _unpaired_in(rank.reasons[1], start[1], other))
@@ -113,6 +114,23 @@ def settled(ranks: Sequence[RankComparison], first: Difference | None) -> Settle
         why=dict(sorted(why.items())),
         would_settle=_would_settle(rank.sides.baseline, first),
     )
+
+
+def _place_in(side: Side, record_id: int, first: Difference) -> int:
+    """Where a difference stands among the calls of a side; of a figure of a step, behind the calls of its phase."""
+    if record_id in side.index_of:
+        return side.index_of[record_id]
+    moment = (first.step, _PHASES.index(first.phase))
+    later = (i for i in range(len(side.calls)) if _moment(side, i) > moment)
+    return next(later, len(side.calls))
+
+
+_PHASES = tuple(phase.value for phase in Phase)
+
+
+def _moment(side: Side, i: int) -> tuple[int, int]:
+    step, _, phase = side.context_of(i)
+    return step, _PHASES.index(phase)
 
 
 def _last_equal(rank: RankComparison, place: int) -> int | None:
@@ -141,4 +159,4 @@ def _would_settle(side: Side, first: Difference) -> tuple[str, ...]:
         return (
             f"capture both runs operator by operator: paritrace run --level module --level op {steps} -o NEW SCRIPT",
         )
-    return (f"read why the calls before it have no partner: paritrace why-not RESULT {first.baseline_record_id}",)
+    return (f"read why the calls before it have no partner: paritrace why-not baseline:{first.baseline_record_id}",)

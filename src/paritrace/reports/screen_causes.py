@@ -1,6 +1,7 @@
 """What may have made the runs part: changes around them, states outside the calls, one-sided calls, more findings."""
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from io import StringIO
 from itertools import takewhile
 
@@ -25,18 +26,33 @@ from paritrace.reports.wording import (
 KIND_COLUMNS = 11
 NAME_COLUMNS = 40
 NOTHING = "(none)"
+MANY = frozenset({"package", "environment"})
+MANY_SHOWN = 3
 CONTEXT_COLUMNS = 10  # what both sides share before the place where they part
 
 
 def changed(comparison: Comparison, /) -> Section:
     """Returns what differs around the runs; compared before any tensor (CA-30)."""
-    lines = tuple(line for change in comparison.changed for line in _change(change))
+    lines = tuple(_changes(comparison.changed))
     unknown = [rung for rung in ("code", "config") if comparison.ladder.get(rung) in (None, Mark.UNDETERMINED)]
     if unknown:
         lines += (f"{' and '.join(unknown)}: undetermined, not recorded on both sides",)
     if not lines:
         lines = ("nothing recorded around the runs differs (code, config, packages, devices, switches)",)
     return Section(anchor="changed", lines=lines, most=6, spaced=True)
+
+
+def _changes(changes: Sequence[Change]) -> Iterator[str]:
+    """The changes in their order; many packages or environment names on one line, which explain lists."""
+    by_kind = Counter(change.kind for change in changes)
+    crowded = {kind for kind, number in by_kind.items() if kind in MANY and number > MANY_SHOWN}
+    for change in changes:
+        if change.kind not in crowded:
+            yield from _change(change)
+    for kind in sorted(crowded):
+        names = [shorten(change.name, width=NAME_COLUMNS) for change in changes if change.kind == kind]
+        text = f"{kind.ljust(KIND_COLUMNS)}  {len(names):,} differ: {listed(names, most=MANY_SHOWN)}"
+        yield shorten(text, width=CONTENT)
 
 
 def _change(change: Change) -> list[str]:

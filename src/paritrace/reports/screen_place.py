@@ -10,7 +10,7 @@ from paritrace.compare.result import (
     Settled,
     SlotDifference,
 )
-from paritrace.reports.harmless import cut, shorten, shorten_path, width_of
+from paritrace.reports.harmless import cut, shorten, shorten_path, width_of, wrap
 from paritrace.reports.layout import CONTENT, Section, paragraph
 from paritrace.reports.wording import (
     CLASSES,
@@ -55,6 +55,11 @@ def first_difference(comparison: Comparison, /) -> Section:
     first = comparison.first_difference
     if first is None:
         return Section(anchor="first", lines=_no_first_difference(comparison), spaced=True)
+    if not first.file and first.level == "digest" and first.group is not Group.OUTSIDE:
+        head = (
+            f"first difference: {first.slot or first.function}, step {first.step}, rank {first.rank}, {first.phase}; "
+        )
+        return Section(anchor="first", lines=(head + "no call is named", *_origin(first)), keep=3, spaced=True)
     if first.group is Group.OUTSIDE and not first.file:
         head = (
             f"first difference: {shorten(first.cause, width=50)}, step {first.step}, rank {first.rank}, before any call"
@@ -78,7 +83,8 @@ def _no_first_difference(comparison: Comparison) -> tuple[str, ...]:
 
 
 def _origin(first: Difference) -> tuple[str, ...]:
-    line = f"{first.phase}, {short_function(first.function)}; {first.group.value}: {first.cause or GROUPS[first.group]}"
+    called = f", {short_function(first.function)}" if first.level != "digest" else ""
+    line = f"{first.phase}{called}; {first.group.value}: {first.cause or GROUPS[first.group]}"
     before = first.undetermined_before
     line += f"; {count(before, 'call')} before it undetermined" if before else "; every call before it is paired"
     return paragraph(line, most=2)
@@ -190,16 +196,25 @@ def settled(comparison: Comparison, /) -> Section:
         f"first known different  {_call(known.first_different)}",
         f"between them           {_between(known)}",
         *_shares(known),
-        *(f"would settle it        {shorten(line, width=CONTENT - 23)}" for line in known.would_settle[:3]),
+        *_would_settle(known),
     ]
-    return Section(anchor="settled", lines=tuple(lines), keep=4, spaced=True)
+    return Section(anchor="settled", lines=tuple(lines), keep=5, spaced=True)
 
 
 def _call(place: Difference | None) -> str:
     if place is None:
         return "none"
-    text = f"{source_place(place)}, step {place.step}, {place.phase}, rank {place.rank}, {module_or_root(place.module)}"
+    name = source_place(place) if place.file else place.slot or place.function
+    text = f"{name}, step {place.step}, {place.phase}, rank {place.rank}, {module_or_root(place.module)}"
     return shorten(text, width=CONTENT - 23)
+
+
+def _would_settle(known: Settled) -> list[str]:
+    lines: list[str] = []
+    for text in known.would_settle[:3]:
+        wrapped = wrap(text, width=CONTENT - 23)[:2]
+        lines += [f"{'would settle it' if number == 0 else '':23}{line}" for number, line in enumerate(wrapped)]
+    return lines
 
 
 def _between(known: Settled) -> str:
@@ -212,4 +227,5 @@ def _shares(known: Settled) -> list[str]:
         return []
     by_size = sorted(known.why.items(), key=lambda item: (-item[1], item[0]))
     text = ", ".join(f"{reason} {number:,} of {total:,}" for reason, number in by_size)
-    return [f"why                    {shorten(text, width=CONTENT - 23)}"]
+    wrapped = wrap(text, width=CONTENT - 23)[:2]
+    return [f"{'why' if number == 0 else '':23}{line}" for number, line in enumerate(wrapped)]

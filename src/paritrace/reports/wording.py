@@ -34,7 +34,7 @@ GROUPS: dict[Group, str] = {
     Group.OUTSIDE: "comes from outside the calls",
     Group.REWIRED: "reads another producer than its counterpart",
     Group.AFTER_UNALIGNED: "follows calls without a counterpart",
-    Group.UNDETERMINED: "where it comes from is undetermined",
+    Group.UNDETERMINED: "nothing recorded tells where it comes from",
     Group.CONTAINS: "contains a call that starts it",
 }
 
