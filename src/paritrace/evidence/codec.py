@@ -1,8 +1,6 @@
 """The one place where bytes become records and records become bytes (EV-1, EV-2)."""
 
-import re
 from collections.abc import Iterable
-from enum import StrEnum
 from math import isfinite
 from typing import TypeVar, cast
 
@@ -11,8 +9,8 @@ from msgspec import Struct
 
 from paritrace.errors import EvidenceError, InternalError
 from paritrace.evidence.calls import Detail, Mark, Moments, Row
+from paritrace.evidence.faults import Fault, FaultKind, bad_syntax, breach_of, invalid, may_hold_long_integer
 from paritrace.evidence.leniency import prune
-from paritrace.evidence.strictness import Breach, Violation, walk
 
 Record = Row | Mark
 Document = TypeVar("Document", bound=Struct)
@@ -24,39 +22,11 @@ _encoder = msgspec.json.Encoder()
 _rows: msgspec.json.Decoder[Row] = msgspec.json.Decoder(Row)
 _marks: msgspec.json.Decoder[Mark] = msgspec.json.Decoder(Mark)
 _plain = msgspec.json.Decoder()
-_BYTE = re.compile(r" \(byte (\d+)\)\Z")
 _ROW_TAGS = frozenset(member.__struct_config__.tag for member in Row.__args__)
 _MARK_TAGS = frozenset(member.__struct_config__.tag for member in Mark.__args__)
 
-# Every byte as what it may mean to a number: a digit, a minus, what stands before a number, anything else. Digits in
-# strings follow a quote or a letter, so they are not taken for numbers.
-_ROLES = bytes.maketrans(
-    bytes(range(256)),
-    bytes(
-        0x30 if char in b"0123456789" else 0x2D if char == 0x2D else 0x2C if char in b"[,: \t\r\n" else 0x78
-        for char in range(256)
-    ),
-)
-_LONG_POSITIVE, _LONG_NEGATIVE = b"," + b"0" * 20, b"-" + b"0" * 19  # 2**64 has 20 digits, -2**63 has 19
-
 decode_row = _rows.decode  # fast paths of the journal reader: raise msgspec's errors, see `decode_line`
 decode_mark = _marks.decode
-
-
-class FaultKind(StrEnum):
-    """Why bytes are not a record."""
-
-    MALFORMED = "malformed"  # not JSON, or not the JSON that EV-2 allows
-    SEVERAL_VALUES = "several_values"  # more than one JSON value on one line
-    INVALID = "invalid"  # JSON, but not a record of this format
-
-
-class Fault(Struct, frozen=True):
-    """`offset` is counted from the start of the bytes looked at."""
-
-    kind: FaultKind
-    offset: int
-    detail: str
 
 
 class Unknown(Struct, frozen=True):
@@ -119,12 +89,6 @@ def is_canonical(line: bytes, record: Record) -> bool:
     return _encoder.encode(record) == line
 
 
-def may_hold_long_integer(data: bytes) -> bool:
-    """Say whether an integer beyond 64 bits may stand in `data`; the decoders would take it."""
-    roles = data.translate(_ROLES)
-    return _LONG_POSITIVE in roles or _LONG_NEGATIVE in roles
-
-
 def decode_line(line: bytes) -> Record | Fault:
     """Return the record of one line without its newline, checked strictly, or what is wrong with it.
 
@@ -133,15 +97,15 @@ def decode_line(line: bytes) -> Record | Fault:
     record = _quickly(line)
     if record is not None:
         return record
-    breach = _breach(line)
+    breach = breach_of(line)
     if breach is not None:
         return breach
     try:
         return _rows.decode(line) if line.lstrip()[:1] == b"[" else _marks.decode(line)
     except msgspec.ValidationError as error:
-        return _invalid(line, str(error))
+        return invalid(line, str(error))
     except (msgspec.DecodeError, RecursionError) as error:
-        return _syntax(line, str(error))
+        return bad_syntax(line, str(error))
 
 
 def _quickly(line: bytes) -> Record | None:
@@ -195,14 +159,14 @@ def decode_document(data: bytes, kind: type[Document], *, name: str) -> Document
         EvidenceError: Refused, code `invalid_document`, with line and byte offset.
     """
     data = data.removeprefix(BOM)
-    breach = _breach(data)
+    breach = breach_of(data)
     if breach is None:
         try:
             return msgspec.json.decode(data, type=kind)
         except msgspec.ValidationError as error:
-            breach = _invalid(data, str(error))
+            breach = invalid(data, str(error))
         except (msgspec.DecodeError, RecursionError) as error:
-            breach = _syntax(data, str(error))
+            breach = bad_syntax(data, str(error))
     line = data.count(b"\n", 0, breach.offset) + 1
     raise EvidenceError(
         f"{name}: line {line}, byte {breach.offset}: {breach.detail}",
@@ -230,47 +194,6 @@ def decode_document_lenient(data: bytes, kind: type[Document], *, name: str) -> 
         raise EvidenceError(
             f"{name}: {error}", code="invalid_document", fix="read it with the paritrace that wrote it"
         ) from error
-
-
-def _breach(data: bytes) -> Fault | None:
-    found = walk(data)
-    violation = found.violation
-    if violation is None:
-        return None
-    if violation.breach is Breach.SEVERAL_VALUES and _all_parse(data, found.values):
-        detail = f"line holds {len(found.values)} JSON values ({violation.detail})"
-        return Fault(FaultKind.SEVERAL_VALUES, violation.offset, detail)
-    if violation.breach is Breach.SEVERAL_VALUES:
-        return None
-    return _fault(violation)
-
-
-def _all_parse(data: bytes, starts: tuple[int, ...]) -> bool:
-    try:
-        for begin, end in zip(starts, (*starts[1:], len(data)), strict=True):
-            _plain.decode(data[begin:end])
-    except (msgspec.DecodeError, RecursionError):
-        return False
-    return True
-
-
-def _fault(violation: Violation) -> Fault:
-    return Fault(FaultKind.MALFORMED, violation.offset, f"{violation.breach.value}: {violation.detail}")
-
-
-def _invalid(data: bytes, said: str) -> Fault:
-    """Tell a document that is no record from one whose syntax breaks only after its first wrong value."""
-    try:
-        _plain.decode(data)
-    except (msgspec.DecodeError, RecursionError) as error:
-        return _syntax(data, str(error))
-    return Fault(FaultKind.INVALID, 0, said)
-
-
-def _syntax(data: bytes, said: str) -> Fault:
-    found = _BYTE.search(said)
-    offset = int(found.group(1)) if found is not None else len(data)
-    return Fault(FaultKind.MALFORMED, offset, f"invalid JSON: {said}")
 
 
 def _line(record: Record) -> bytes:

@@ -2,63 +2,23 @@
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from enum import StrEnum
 
 import msgspec
-from msgspec import Struct
 
 from paritrace.errors import EvidenceError
 from paritrace.evidence import codec
+from paritrace.evidence.accounts import Account, Loss, LossReason
 from paritrace.evidence.calls import FORMAT, VERSION, Call, Detail, EndMark, JournalHeader, State
-from paritrace.evidence.codec import BOM, OBJECT_START, ROW_START, Fault, FaultKind, Record, Unknown
+from paritrace.evidence.codec import BOM, OBJECT_START, ROW_START, Record, Unknown
+from paritrace.evidence.faults import Fault, FaultKind, may_hold_long_integer
 from paritrace.evidence.versions import Reading, reading_of
+
+__all__ = ["Account", "JournalReader", "Loss", "LossReason"]
 
 MAX_LINE_BYTES = 64 << 20  # beyond any record (a state of a million tensors is 20 MB): bounds memory on foreign files
 MAX_TRIES = 64  # places looked at for a whole record inside a torn line
 _END_START = b'{"type":"end"'
 _UNUSUAL = (b"\r", b"\0")
-
-
-class LossReason(StrEnum):
-    TORN = "torn"  # the line was cut off: it does not end, or something else was glued to its stump
-    MALFORMED = "malformed"
-    SEVERAL_VALUES = "several_values"
-    INVALID = "invalid"
-    FOREIGN = "foreign"  # NULs left by a copy-truncate rotation, or a header in the middle
-    TOO_LONG = "too_long"
-    MISSING = "missing"  # no journal, or one shorter than what was sealed: `length` is 0, nothing was read there
-
-
-class Loss(Struct, frozen=True):
-    """Bytes of a journal that hold no record: `offset` and `length` in bytes, `line` from 1."""
-
-    offset: int
-    length: int
-    line: int
-    reason: LossReason
-    detail: str
-
-
-class Account(Struct, frozen=True):
-    """Where every byte of a journal went: `record_bytes + torn_bytes + foreign_bytes == size` (EV-8)."""
-
-    size: int
-    records: int
-    record_bytes: int
-    torn_bytes: int
-    foreign_bytes: int
-    losses: int
-    calls: int
-    details: int
-    states: int
-    unknown_fields: int  # of a higher minor version
-    unknown_records: int
-    had_bom: bool
-    crlf_lines: int
-    blank_lines: int
-    header: JournalHeader | None
-    end: EndMark | None
-    records_after_end: int
 
 
 class _Slow(Exception):  # noqa: N818  # not an error: this block takes the careful path
@@ -178,7 +138,7 @@ class JournalReader:
         return found
 
     def _fast(self, block: bytes) -> Sequence[Record]:
-        if codec.may_hold_long_integer(block):
+        if may_hold_long_integer(block):
             raise _Slow
         row = codec.decode_row
         lines = block[:-1].split(b"\n")
