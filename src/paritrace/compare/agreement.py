@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from paritrace.compare.result import Agreement, Status
 from paritrace.compare.slots import Incomparable, Judged, SlotPair, judge
-from paritrace.compare.translate import Side
+from paritrace.compare.translate import Side, SlotFact
 from paritrace.correspondence.pairing import Pairing
 from paritrace.evidence.calls import Call
 from paritrace.evidence.gaps import CaptureGap, Gap
@@ -70,8 +70,40 @@ def agreements(sides: Sides) -> Agreements:
             and not theirs.recorded.tagged
         ):
             continue
-        verdicts[i] = _verdict(sides, i, j)
+        verdicts[i] = _by_bits(sides, i, j) or _verdict(sides, i, j)
     return Agreements(verdicts=verdicts)
+
+
+def _by_bits(sides: Sides, i: int, j: int) -> Verdict | None:
+    """The verdict where bits alone decide, which is nearly always; None where something needs a closer look."""
+    ours, theirs = sides.baseline, sides.candidate
+    if not sides.same_scheme or ours.recorded.tagged or theirs.recorded.tagged:
+        return None
+    inputs = _differing_bits(ours.input_facts[i], theirs.input_facts[j])
+    outputs = _differing_bits(ours.output_facts[i], theirs.output_facts[j])
+    if inputs is None or outputs is None:
+        return None
+    return Verdict(
+        inputs=inputs,
+        outputs=outputs,
+        scalars=ours.scalar_facts[ours.calls[i].scalars] != theirs.scalar_facts[theirs.calls[j].scalars],
+        compared=len(ours.input_facts[i]) + len(ours.output_facts[i]),
+        unseen_inputs=False,
+        unseen_outputs=(),
+    )
+
+
+def _differing_bits(ours: tuple[SlotFact, ...], theirs: tuple[SlotFact, ...]) -> tuple[int, ...] | None:
+    """The places of slots with other bits; None unless names and kinds are the same and everything was captured."""
+    if len(ours) != len(theirs):
+        return None
+    found: list[int] = []
+    for place, (left, right) in enumerate(zip(ours, theirs, strict=True)):
+        if left[0] != right[0] or left[1] != right[1] or type(left[2]) is not str or type(right[2]) is not str:
+            return None
+        if left[2] != right[2]:
+            found.append(place)
+    return tuple(found)
 
 
 def _has_gap(call: Call) -> bool:

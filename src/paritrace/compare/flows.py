@@ -49,7 +49,7 @@ class Views:
     def __init__(self, side: Side, partners: list[int]) -> None:
         self._by_source: dict[Source, list[int]] = defaultdict(list)
         for index, call in enumerate(side.calls):
-            if partners[index] < 0 and call.flags & Flag.VIEW:
+            if partners[index] < 0 and call.flags & Flag.VIEW.value:
                 for slot in call.inputs[:1]:
                     self._by_source[source_of(side, slot)].append(index)
 

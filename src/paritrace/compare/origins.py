@@ -157,7 +157,10 @@ class _Search:
         j = self._sides.pairing.partner_a[i]
         slot = ours.calls[i].inputs[place]
         name = ours.recorded.names[slot.name]
-        other = next(s for s in theirs.calls[j].inputs if theirs.recorded.names[s.name] == name)
+        others = theirs.calls[j].inputs
+        other = others[place] if place < len(others) else others[-1]
+        if theirs.recorded.names[other.name] != name:
+            other = next(s for s in others if theirs.recorded.names[s.name] == name)
         left, right = source_of(ours, slot), source_of(theirs, other)
         match left, right:
             case FromCall(), FromCall():

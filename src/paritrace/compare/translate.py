@@ -12,6 +12,7 @@ from paritrace.evidence.calls import Call, Flag, Level, Origin, OriginKind, Slot
 from paritrace.evidence.gaps import CaptureGap, Gap
 
 ACCUMULATE = "AccumulateGrad:"
+RECOMPUTE = Flag.RECOMPUTE.value  # a plain number: once per call, an enum costs more than the comparison
 LEVELS = {level: place for place, level in enumerate(Level)}
 NAMED_ORIGINS = frozenset(OriginKind) - {OriginKind.UNKNOWN, OriginKind.SAVED}
 SlotFact = tuple[int, int, str | Gap[CaptureGap]]
@@ -109,7 +110,7 @@ class _Translator:
             keys=self._keys(calls, labels, index_of),
             inputs=[(self._scalars[call.scalars], facts) for call, facts in zip(calls, inputs, strict=True)],
             links=[index_of.get(call.link, -1) if call.link >= 0 else -1 for call in calls],
-            replays=[bool(call.flags & Flag.RECOMPUTE) for call in calls],
+            replays=[bool(call.flags & RECOMPUTE) for call in calls],
             labels=labels,
             tree=tree,
             anchor_inputs=evidence.anchor_inputs,
