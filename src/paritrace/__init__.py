@@ -25,7 +25,17 @@ _PUBLIC = {
     "lightning_callback": "paritrace.capture.callbacks",
     "fingerprint": "paritrace.evidence.fingerprints",
 }
-__all__ = ["__version__", "context", "fingerprint", "lightning_callback", "observe", "step", "steps", "trace", "trainer_callback"]
+__all__ = [
+    "__version__",
+    "context",
+    "fingerprint",
+    "lightning_callback",
+    "observe",
+    "step",
+    "steps",
+    "trace",
+    "trainer_callback",
+]
 
 
 def __getattr__(name: str) -> object:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from paritrace.capture.pytorch.internals import AutogradNode, sequence_number
+from paritrace.evidence import calls
 
 ACCUMULATE = "torch::autograd::AccumulateGrad"
 NO_LINK = -1
@@ -72,19 +73,20 @@ class Originals:
     """Forward calls of this step by scope, function and site, for recognising what a checkpoint repeats."""
 
     def __init__(self) -> None:
-        self._calls: dict[tuple[object, ...], list[tuple[int, tuple[object, ...]]]] = {}
+        self._calls: dict[tuple[object, ...], list[tuple[int, tuple[calls.Slot, ...]]]] = {}
         self._repeated: set[int] = set()
 
-    def add(self, key: tuple[object, ...], record: int, inputs: tuple[object, ...]) -> None:
+    def add(self, key: tuple[object, ...], record: int, inputs: tuple[calls.Slot, ...]) -> None:
         self._calls.setdefault(key, []).append((record, inputs))
 
-    def find(self, key: tuple[object, ...], inputs: tuple[object, ...]) -> Link:
+    def find(self, key: tuple[object, ...], inputs: tuple[calls.Slot, ...]) -> Link:
         """The one call of that key; of several, the first with equal inputs that was not repeated yet."""
         found = self._calls.get(key, [])
         if len(found) == 1:
             return Link(found[0][0], False)
+        wanted = [slot.bits for slot in inputs]
         for record, captured in found:
-            if captured == inputs and record not in self._repeated:
+            if [slot.bits for slot in captured] == wanted and record not in self._repeated:
                 self._repeated.add(record)
                 return Link(record, False)
         return AMBIGUOUS if found else UNLINKED

@@ -209,11 +209,11 @@ class OpObserver:
         link, node_name = UNLINKED, NO_LINK
         if node is None:
             self._nodes.claim(record, base=operator.base, grad_enabled=grad_enabled, asks_for_grad=asks)
-            self._originals.add(self._identity(operator, place, scope), record, _bits(slots))
+            self._originals.add(self._identity(operator, place, scope), record, slots)
         elif (grad_enabled and not self.create_graph) or recorder.sites.recomputes(sys._getframe()):
             flags |= Flag.RECOMPUTE
             self._nodes.claim(record, base=operator.base, grad_enabled=grad_enabled, asks_for_grad=asks)
-            link = self._originals.find(self._identity(operator, place, scope), _bits(slots))
+            link = self._originals.find(self._identity(operator, place, scope), slots)
         else:
             link, node_name = self._backward_link(node)
             if link.record >= 0:
@@ -308,7 +308,3 @@ class OpObserver:
         name = self._recorder.definitions.function(str(func), Level.OP)
         described = self._operators[func] = describe(func, name)
         return described
-
-
-def _bits(slots: tuple[calls.Slot, ...]) -> tuple[object, ...]:
-    return tuple(slot.bits for slot in slots)
