@@ -134,7 +134,13 @@ def steps(loader: Iterable[Item], *, start: int = 0) -> Iterator[Item]:
 
 @contextmanager
 def context(**labels: str | int) -> Generator[None]:
-    """Label the calls made inside, for example `context(microbatch=3)`; `microbatch` also becomes the micro-batch."""
+    """Label the calls made inside, for example `context(microbatch=3)`; `microbatch` also becomes the micro-batch.
+
+    Raises:
+        RequestError: Refused: `bad_label`, a value that is neither a text nor a whole number of 64 bits.
+    """
+    for name, value in labels.items():
+        _check_label(name, value)
     capture = _current
     if capture is None:
         yield
@@ -158,6 +164,16 @@ def observe(name: str, tensor: torch.Tensor) -> None:
     """Record one tensor under a name of your own, where level `module` or `op` is on; otherwise nothing happens."""
     if _current is not None and _current.observer is not None:
         _current.observer.observe(name, tensor)
+
+
+def _check_label(name: str, value: object) -> None:
+    if isinstance(value, str) or (isinstance(value, int) and -(1 << 63) <= value < 1 << 63):
+        return
+    raise RequestError(
+        f"label {name} is no text and no whole number of 64 bits but of type {type(value).__name__}",
+        code="bad_label",
+        fix="give a text, for example the number's own",
+    )
 
 
 def _here() -> Workload:

@@ -9,22 +9,40 @@ from paritrace.capture.recorder import Recorder
 STEPS_RUN = 3  # one to warm up, one captured, one bare to measure against
 
 
-def end_after_estimate(recorder: Recorder, *, say: Callable[[str], None]) -> None:
-    """Say the estimate when the third step has ended, and end the workload with status 0."""
-    inner = recorder.after_step
-    ends_ns: list[int] = [recorder.now_ns()]
-    sizes: list[int] = []
+class Estimate:
+    """Says the estimate when the third step has ended, and ends the workload with status 0."""
 
-    def after_step() -> None:
-        inner()
-        recorder.writer.drain()
-        ends_ns.append(recorder.now_ns())
-        sizes.append(recorder.writer.bytes_written)
-        if len(sizes) == STEPS_RUN:
-            say(estimate_text(ends_ns, sizes, calls=recorder.writer.counts["Call"]))
-            raise SystemExit(0)
+    def __init__(self, recorder: Recorder, *, say: Callable[[str], None]) -> None:
+        self._recorder = recorder
+        self._say = say
+        self._inner = recorder.after_step
+        self._ends_ns = [recorder.now_ns()]
+        self._sizes: list[int] = []
+        self._workload_runs = True
 
-    recorder.after_step = after_step
+    def install(self) -> None:
+        self._recorder.after_step = self._after_step
+
+    def workload_ended(self) -> None:
+        """The workload ends by itself: a step that ends from here on ends nothing more."""
+        self._workload_runs = False
+
+    def close(self) -> None:
+        """Say so if there were too few steps."""
+        if len(self._sizes) < STEPS_RUN:
+            self._say(
+                f"no estimate: the workload ended after {len(self._sizes)} of the {STEPS_RUN} steps that it takes"
+            )
+
+    def _after_step(self) -> None:
+        self._inner()
+        self._recorder.writer.drain()
+        self._ends_ns.append(self._recorder.now_ns())
+        self._sizes.append(self._recorder.writer.bytes_written)
+        if len(self._sizes) == STEPS_RUN:
+            self._say(estimate_text(self._ends_ns, self._sizes, calls=self._recorder.writer.counts["Call"]))
+            if self._workload_runs:
+                raise SystemExit(0)
 
 
 def estimate_text(ends_ns: list[int], sizes: list[int], *, calls: int) -> str:

@@ -44,7 +44,7 @@ def find_script(script: str, arguments: tuple[str, ...]) -> Target:
         spec=None,
         package=None,
         argv=(script, *arguments),
-        search_path=str(path.parent),
+        search_path=str(path.parent) if Path(script).is_dir() else os.path.dirname(os.path.realpath(path)),
     )
 
 
@@ -83,18 +83,31 @@ def run(target: Target) -> int:
     vars(main)["__builtins__"] = sys.modules["builtins"]
     sys.modules["__main__"] = main
     sys.argv = list(target.argv)
-    sys.path[0:1] = [target.search_path]
+    if not sys.flags.safe_path:
+        sys.path[0:1] = [target.search_path]
     try:
         exec(target.code, vars(main))  # noqa: S102  running the workload is what was asked for
     except SystemExit as stop:
         return exit_status(stop)
     except BaseException as error:  # noqa: BLE001  shown as the interpreter would show it
-        error.__traceback__ = without_own_frames(error.__traceback__)
-        sys.excepthook(type(error), error, error.__traceback__)
-        if isinstance(error, KeyboardInterrupt):
-            return 130
-        return 1
+        return _shown(error)
     return 0
+
+
+def _shown(error: BaseException) -> int:
+    """Show an error that nobody caught, and return the status; what the workload's hook does, it does."""
+    hide_own_frames(error)
+    try:
+        sys.excepthook(type(error), error, error.__traceback__)
+    except SystemExit as stop:
+        return exit_status(stop)
+    except BaseException as second:  # noqa: BLE001  shown as the interpreter would show it
+        second.__traceback__ = without_own_frames(second.__traceback__)
+        sys.stderr.write("Error in sys.excepthook:\n")
+        sys.__excepthook__(type(second), second, second.__traceback__)
+        sys.stderr.write("\nOriginal exception was:\n")
+        sys.__excepthook__(type(error), error, error.__traceback__)
+    return 130 if isinstance(error, KeyboardInterrupt) else 1
 
 
 def exit_status(stop: SystemExit) -> int:
@@ -105,6 +118,21 @@ def exit_status(stop: SystemExit) -> int:
         return stop.code & 0xFF
     sys.stderr.write(f"{stop.code}\n")
     return 1
+
+
+def hide_own_frames(error: BaseException) -> None:
+    """Take the frames of this package out of an error's traceback and out of those of the errors it came from."""
+    waiting: list[BaseException | None] = [error]
+    seen: set[int] = set()
+    while waiting:
+        one = waiting.pop()
+        if one is None or id(one) in seen:
+            continue
+        seen.add(id(one))
+        one.__traceback__ = without_own_frames(one.__traceback__)
+        waiting += [one.__cause__, one.__context__]
+        if isinstance(one, BaseExceptionGroup):
+            waiting += one.exceptions
 
 
 def without_own_frames(trace: TracebackType | None) -> TracebackType | None:

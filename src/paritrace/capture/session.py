@@ -118,11 +118,10 @@ class Capture:
             return
         self._ended = True
         self._arrival.remove()
-        if self.observer is not None:
-            self.observer.stop()
-        code = self.recorder.sites.workload_files()
-        self.keep_sources()
-        self.recorder.emit(calls.CodeMark(code))
+        try:
+            self._stop()
+        except Exception as error:  # noqa: BLE001  what was captured is sealed all the same (P6)
+            self.recorder.count(CountedGap.CAPTURE_ERROR, f"end: {type(error).__name__}: {error}")
         self._writer.close(end=self._end_mark)
         self.failure = self._writer.failure or self.failure
         try:
@@ -130,6 +129,14 @@ class Capture:
             self.session.end(SessionStatus.INCOMPLETE if self.failure else status, self._receipt())
         except HostError as error:
             self.failure = self.failure or error
+
+    def _stop(self) -> None:
+        """Observe no more, and keep what is read of the workload at its end."""
+        if self.observer is not None:
+            self.observer.stop()
+        code = self.recorder.sites.workload_files()
+        self.keep_sources()
+        self.recorder.emit(calls.CodeMark(code))
 
     @property
     def summary(self) -> str:

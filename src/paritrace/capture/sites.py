@@ -210,12 +210,13 @@ class Sites:
         return Region.WORKLOAD if path.startswith((self._root, "<ipython")) else Region.LIBRARY
 
 
-def workload_root(script: Path) -> Path:
-    """The checkout that holds the script (the nearest folder with `.git`), else the script's own folder."""
+def workload_root(script: Path, *, imported_from: Path | None = None) -> Path:
+    """The checkout that holds the script (the nearest folder with `.git`), else the folder its imports come from if
+    it lies there (`-m package.train`), else its own."""
     for folder in script.parents:
         if (folder / ".git").exists():
             return folder
-    return script.parent
+    return imported_from if imported_from is not None and imported_from in script.parents else script.parent
 
 
 def _internal_prefixes() -> tuple[str, ...]:

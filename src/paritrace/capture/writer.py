@@ -124,7 +124,9 @@ class JournalWriter:
             return
         if not final and self.bytes_written >= self._budget:
             batch = self._within_budget(batch)
-        data = self._encode(batch)
+        batch, data = self._encoded(batch)
+        if not batch:
+            return
         try:
             self._sink.write(data)
         except HostError as error:
@@ -134,6 +136,21 @@ class JournalWriter:
         self.bytes_written += len(data)
         for kind, number in Counter(map(type, batch)).items():
             self.counts[kind.__name__] += number
+
+    def _encoded(self, batch: list[object]) -> tuple[list[object], bytes]:
+        """The lines of a batch; a record that has none is counted and left out, so that no other is lost with it."""
+        try:
+            return batch, self._encode(batch)
+        except Exception:  # noqa: BLE001  whatever a workload's value did to the encoder, the thread must live (P6)
+            good: list[object] = []
+            lines: list[bytes] = []
+            for record in batch:
+                try:
+                    lines.append(self._encode([record]))
+                    good.append(record)
+                except Exception:  # noqa: BLE001  this is the one
+                    self.gaps[CountedGap.CAPTURE_ERROR] += 1
+            return good, b"".join(lines)
 
     def _within_budget(self, batch: list[object]) -> list[object]:
         keep: list[object] = [record for record in batch if isinstance(record, calls.Definition)]

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import atexit
+import os
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import click
 
 from paritrace.cli.output import note
-from paritrace.errors import ParitraceError, RequestError
+from paritrace.errors import Outcome, ParitraceError, RequestError
 
 if TYPE_CHECKING:
+    from paritrace.capture.estimate import Estimate
     from paritrace.capture.launch import Target
     from paritrace.capture.session import Capture
     from paritrace.capture.settings import CaptureSettings
@@ -21,7 +23,21 @@ OUR_FAILURE = 125  # our failure before the workload started; everything else is
 LEVELS = ("digest", "module", "op")
 
 
-@click.command(context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False})
+class _RunCommand(click.Command):
+    """A usage error ends with 125 here: any other status would be taken for the workload's (SU-3)."""
+
+    def make_context(
+        self, info_name: str | None, args: list[str], parent: click.Context | None = None, **extra: Any
+    ) -> click.Context:
+        try:
+            return super().make_context(info_name, args, parent, **extra)
+        except click.UsageError as error:
+            note(f"{Outcome.REFUSED.value}: {' '.join(error.format_message().split())} [usage]")
+            note("    fix: see `paritrace run --help`")
+            raise click.exceptions.Exit(OUR_FAILURE) from None
+
+
+@click.command(cls=_RunCommand, context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False})
 @click.option("-o", "--output", type=click.Path(path_type=Path), metavar="RUN", help="The new run directory.")
 @click.option("-m", "--module", is_flag=True, help="The first argument names a module, as with `python -m`.")
 @click.option(
@@ -92,6 +108,8 @@ def _find(workload: tuple[str, ...], *, module: bool) -> Target:
     from paritrace.capture.launch import find_module, find_script
 
     name, *arguments = workload
+    if name.startswith("-"):
+        raise RequestError(f"no such option: {name}", code="usage", fix="see `paritrace run --help`")
     return find_module(name, tuple(arguments)) if module else find_script(name, tuple(arguments))
 
 
@@ -137,7 +155,11 @@ def _begin(output: Path | None, target: Target, settings: CaptureSettings) -> Ca
     capture = begin(
         output,
         settings,
-        workload=Workload(root=workload_root(target.path), main=target.path, argv=target.argv),
+        workload=Workload(
+            root=workload_root(target.path, imported_from=Path(target.search_path)),
+            main=target.path,
+            argv=target.argv,
+        ),
     )
     set_current(capture)
     return capture
@@ -151,9 +173,10 @@ def _run(target: Target, capture: Capture | None, *, estimate: bool) -> int:
     ending = _Ending(capture)
     atexit.register(ending)  # runs after the workload's own exit callbacks: registered first, called last
     if estimate:
-        from paritrace.capture.estimate import end_after_estimate
+        from paritrace.capture.estimate import Estimate
 
-        end_after_estimate(capture.recorder, say=note)
+        ending.estimate = Estimate(capture.recorder, say=note)
+        ending.estimate.install()
     ending.status = launch.run(target)
     return ending.status
 
@@ -163,11 +186,17 @@ class _Ending:
 
     def __init__(self, capture: Capture) -> None:
         self._capture = capture
+        self._process = os.getpid()
         self.status: int | None = None
+        self.estimate: Estimate | None = None
 
     def __call__(self) -> None:
         from paritrace.runs.envelope import SessionStatus
 
+        if os.getpid() != self._process:  # a forked child that ends by itself: the capture is its parent's
+            return
+        if self.estimate is not None:
+            self.estimate.workload_ended()
         capture = self._capture
         interrupted = self.status is None or self.status == 130
         capture.end(
@@ -177,6 +206,8 @@ class _Ending:
         if capture.failure is not None:
             note(f"{capture.failure.outcome.value}: {capture.failure.message} [{capture.failure.code}]")
             note(f"    fix: {capture.failure.fix}; the workload was not disturbed, the run is incomplete")
+        if self.estimate is not None:
+            self.estimate.close()
         note(f"paritrace: {capture.summary} -> {capture.session.run_dir}")
         sys.stderr.flush()
 
@@ -185,8 +216,6 @@ def _wanted(ranks: str) -> bool:
     """Whether this process's rank is to be captured."""
     if ranks == "all":
         return True
-    import os
-
     from paritrace.process.identity import own_identity
     from paritrace.runs.launch import launch_of
 

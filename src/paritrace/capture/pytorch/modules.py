@@ -69,7 +69,7 @@ class ModuleObserver:
     def observe(self, name: str, tensor: torch.Tensor) -> None:
         """A record of one tensor that the user named: a call that hands it through."""
         recorder = self._recorder
-        if not self.active or not recorder.settings.covers(recorder.steps.step):
+        if not self.active or recorder.levels <= {Level.DIGEST}:
             return
         record = recorder.sequence
         recorder.sequence = record + 1

@@ -35,7 +35,6 @@ class TorchObserver:
     def __init__(self, recorder: Recorder) -> None:
         self._recorder = recorder
         self._thread = threading.get_ident()
-        self._process = os.getpid()
         registers = self._registers = Registers.of(recorder)
         self._kinds, self._names, self._scopes = registers.kinds, registers.names, registers.scopes
         self._ops = OpObserver(
@@ -82,7 +81,9 @@ class TorchObserver:
         return self._ops.log.reused, self._ops.log.stale
 
     def name_step(self, step: int) -> None:
-        """`paritrace.step(n)`: the user says which step begins."""
+        """`paritrace.step(n)`: the user says which step begins; in a forked child or another thread nobody hears."""
+        if not self._here():
+            return
         steps = self._recorder.steps
         if steps.named or steps.due or steps.backwards or self._begun_step >= 0:
             if step != steps.step or steps.due:
@@ -95,8 +96,8 @@ class TorchObserver:
 
     def observe(self, name: str, tensor: torch.Tensor) -> None:
         """`paritrace.observe(name, tensor)`: a module-level record of one tensor, at the user's place."""
-        if self._live and threading.get_ident() == self._thread and os.getpid() == self._process:
-            self._modules.observe(name, tensor)
+        if self._here():
+            self._guarded(self._modules.observe, name, tensor)
 
     def child_after_fork(self) -> None:
         """In a forked child nothing of ours runs (CA-10, N-10)."""

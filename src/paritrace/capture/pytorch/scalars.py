@@ -40,7 +40,8 @@ class ScalarTexts:
 
 def _add(key: list[object], name: object, value: Any) -> None:
     if isinstance(value, _ATOMS):
-        key += (name, type(value), value if value == value else repr(value))
+        # Not a number is equal to nothing, zero to its negative: both go by their text.
+        key += (name, type(value), value if value == value and value != 0 else repr(value))
     elif isinstance(value, (list, tuple)):
         items = tuple(item for item in value if not isinstance(item, torch.Tensor))
         if items:
