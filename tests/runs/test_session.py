@@ -195,7 +195,7 @@ def test_only_a_live_attachment_is_committed(session: OpenSession) -> None:
 
 def test_an_envelope_that_somebody_removed_is_told(run_dir: Path, session: OpenSession) -> None:
     (run_dir / "run.json").unlink()
-    with pytest.raises(InternalError) as caught:
+    with pytest.raises(EvidenceError) as caught:
         session.flush()
     assert caught.value.code == "envelope_gone"
     assert not (run_dir / "run.json").exists()

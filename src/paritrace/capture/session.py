@@ -17,7 +17,7 @@ from paritrace.capture.settings import CaptureSettings
 from paritrace.capture.surroundings import NO_TORCH, Checkout, TorchFacts, checkout_of, surroundings, with_torch
 from paritrace.capture.writer import JournalWriter
 from paritrace.clock import SYSTEM, Clock
-from paritrace.errors import HostError
+from paritrace.errors import HostError, ParitraceError
 from paritrace.evidence import calls
 from paritrace.evidence.gaps import CountedGap, Gap
 from paritrace.files import LOCAL, Files
@@ -49,7 +49,7 @@ class Capture:
         self.session = session
         self.recorder = recorder
         self.observer: TorchObserver | None = None
-        self.failure: HostError | None = None
+        self.failure: ParitraceError | None = None
         self._writer = writer
         self._settings = settings
         self._pid = os.getpid()
@@ -96,7 +96,7 @@ class Capture:
         try:
             self.session.set_surroundings(with_torch(before, facts))
             self.session.flush()
-        except HostError as error:
+        except ParitraceError as error:
             self.failure = self.failure or error
 
     def keep_sources(self) -> None:
@@ -108,7 +108,7 @@ class Capture:
             for file, _, data in texts:
                 self.session.attach_copy(AttachmentKind.SOURCE, file, data, "text/x-python")
             self.session.flush()
-        except HostError as error:
+        except ParitraceError as error:
             self.failure = self.failure or error
             self.recorder.count(CountedGap.DISK_FULL, "source text", number=len(texts))
 
@@ -127,7 +127,7 @@ class Capture:
         try:
             self.session.set_metadata(metadata)
             self.session.end(SessionStatus.INCOMPLETE if self.failure else status, self._receipt())
-        except HostError as error:
+        except ParitraceError as error:
             self.failure = self.failure or error
 
     def _stop(self) -> None:

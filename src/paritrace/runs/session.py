@@ -6,7 +6,7 @@ from pathlib import Path
 from msgspec.structs import replace
 
 from paritrace.clock import Clock
-from paritrace.errors import InternalError
+from paritrace.errors import EvidenceError, InternalError
 from paritrace.evidence.clocks import stepped_back
 from paritrace.evidence.digests import sha256_hex
 from paritrace.evidence.gaps import Gap, RunGap
@@ -83,7 +83,11 @@ class OpenSession:
     def open_journal(self) -> Appender:
         """Create the session's journal of calls and register it live."""
         appender = self._files.append_new(self.journal_path)
-        self.register_live("calls", AttachmentKind.TENSOR_TRACE, self.journal_path)
+        try:
+            self.register_live("calls", AttachmentKind.TENSOR_TRACE, self.journal_path)
+        except BaseException:
+            appender.close()
+            raise
         return appender
 
     def register_live(self, name: str, kind: AttachmentKind, path: Path) -> str:
@@ -200,8 +204,10 @@ class OpenSession:
         with self._files.locked(self.run_dir / LOCK_NAME, clock=self._clock):
             envelope = read_own_envelope(self.run_dir, files=self._files)
             if envelope is None:
-                raise InternalError(
-                    f"{self.run_dir / ENVELOPE_NAME} is gone", code="envelope_gone", fix="somebody removed it"
+                raise EvidenceError(
+                    f"{self.run_dir / ENVELOPE_NAME} is gone: somebody removed it while the run was captured",
+                    code="envelope_gone",
+                    fix="leave a run directory alone while it is captured; the session's own files are as they were",
                 )
             changed = change(envelope)
             if changed != envelope:
