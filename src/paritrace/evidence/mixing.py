@@ -41,7 +41,7 @@ def sum_of_mixes(data: Bytes, itemsize: int) -> int:
         return _sum_of_chained(bits)
     total = 0
     for start in range(0, bits.size, BLOCK):
-        total += int(mixed(bits[start : start + BLOCK]).sum())
+        total += int(np.add.reduce(mixed(bits[start : start + BLOCK])))
     return total & MASK
 
 

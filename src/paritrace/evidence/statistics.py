@@ -74,6 +74,9 @@ _NUMPY_NAMES = {
     Component.UINT32: "<u4",
     Component.UINT16: "<u2",
 }
+_ITEMSIZES = {component: np.dtype(name).itemsize for component, name in _NUMPY_NAMES.items()} | {
+    component: layout.itemsize for component, layout in FLOATS.items()
+}
 
 
 class Totals(Struct, gc=False):
@@ -213,8 +216,7 @@ def _blocks(data: Bytes, component: Component) -> Iterator[Numbers]:
 
 def _num_rows(data: Bytes, component: Component) -> int:
     """Rows of lanes that a block of the data needs, and one more on top."""
-    itemsize = np.dtype(FLOATS[component].bits if component in FLOATS else _NUMPY_NAMES[component]).itemsize
-    return 1 - (-min(BLOCK, data.size // itemsize) // LANES)
+    return 1 - (-min(BLOCK, data.size // _ITEMSIZES[component]) // LANES)
 
 
 def _rows(scratch: Lanes, values: Numbers) -> Lanes:
