@@ -100,7 +100,8 @@ class _Search:
         if self._only_observes(i):
             if self._latest is not None:
                 return Blame(Group.PROPAGATES, "a gradient observed after an earlier difference", self._latest)
-            return Blame(Group.UNDETERMINED, "a gradient was observed here; the calls that made it were not recorded")
+            told = "a gradient was observed here; the calls that made it were not recorded"
+            return Blame(Group.UNDETERMINED, told, ("call", i))
         if verdict.unseen_inputs:
             return Blame(Group.UNDETERMINED, "an input was not captured", ("call", i))
         return Blame(Group.ORIGINATES, root=("call", i))
