@@ -1,11 +1,11 @@
-"""A fault in a backward: named by its line at level op; at level module what follows is no finding of its own (CP-8)."""
+"""A fault in a backward: named by its line at level op; at level module what follows it is no finding (CP-8)."""
 
 from pathlib import Path
 
 import pytest
-from tests.cases.captures import compare, run_captured, write_script
 
 from paritrace.compare.result import DifferenceClass, Group
+from tests.cases.captures import compare, run_captured, write_script
 
 SCRIPT = """
 import sys
