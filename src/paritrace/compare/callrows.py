@@ -1,9 +1,10 @@
 """Every call of both sides as a row, made one by one when read (CP-3c, CP-16)."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from typing import NamedTuple
 
-from paritrace.compare.agreement import judged_slots
-from paritrace.compare.describe import slot_differences
+from paritrace.compare.agreement import JudgedSlot, judged_slots
+from paritrace.compare.fields import difference_of
 from paritrace.compare.ranks import RankComparison
 from paritrace.compare.result import Agreement, DifferenceClass, Group, Status
 from paritrace.compare.rows import CallRow, Correspondence, SlotRow
@@ -36,6 +37,8 @@ class _Spelling:
         pairing = of.sides.pairing
         self._partners = pairing.partner_a if side == 0 else pairing.partner_b
         self._keys = _key_texts(of)
+        self._scopes: dict[int, str] = {}
+        self._streams: dict[tuple[int, int], str] = {}
 
     def row(self, index: int) -> CallRow:
         """The row of one call."""
@@ -45,6 +48,7 @@ class _Spelling:
         site = side.recorded.sites[call.site]
         ours = index if self._number == 0 else partner
         paired = partner >= 0
+        judgement = self._judgement(ours) if paired else _UNPAIRED
         return CallRow(
             side=RowSide.BASELINE if self._number == 0 else RowSide.CANDIDATE,
             rank=of.rank,
@@ -58,7 +62,7 @@ class _Spelling:
             file=site.file,
             line=site.line,
             module=side.module_of(index),
-            stream=f"step {step}, micro-batch {microbatch}, {phase}, {side.recorded.names.get(call.thread, 'main')}",
+            stream=self._stream(index, call),
             scope=self._scope(call),
             key=self._keys[side.records.keys[index]],
             status=of.verdicts.status(ours) if paired else Status.UNALIGNED,
@@ -67,9 +71,9 @@ class _Spelling:
             reason=None if paired else of.reasons[self._number][index],
             partner=self._other().calls[partner].id if paired else -1,
             reordered=paired and ours in of.sides.pairing.reordered,
-            difference_class=self._difference_class(ours) if paired else None,
+            difference_class=judgement.difference_class,
             group=self._group(ours) if paired else None,
-            slots=self._slots(index, call, ours),
+            slots=self._slots(call, judgement),
         )
 
     def _other(self) -> Side:
@@ -77,44 +81,61 @@ class _Spelling:
 
     def _scope(self, call: Call) -> str:
         """The path of module entries from the root, each with its nth call."""
-        scopes = self.side.recorded.scopes
-        path: list[str] = []
-        scope = scopes.get(call.scope)
-        while scope is not None:
-            path.append(f"{scope.module}#{scope.nth}")
-            scope = scopes.get(scope.parent)
-        return "/".join(reversed(path))
+        if call.scope not in self._scopes:
+            scopes = self.side.recorded.scopes
+            path: list[str] = []
+            scope = scopes.get(call.scope)
+            while scope is not None:
+                path.append(f"{scope.module}#{scope.nth}")
+                scope = scopes.get(scope.parent)
+            self._scopes[call.scope] = "/".join(reversed(path))
+        return self._scopes[call.scope]
+
+    def _stream(self, index: int, call: Call) -> str:
+        known = self._streams.get((call.context, call.thread))
+        if known is None:
+            step, microbatch, phase = self.side.context_of(index)
+            thread = self.side.recorded.names.get(call.thread, "main")
+            known = f"step {step}, micro-batch {microbatch}, {phase}, {thread}"
+            self._streams[call.context, call.thread] = known
+        return known
 
     def _group(self, ours: int) -> Group | None:
         blame = self._of.origins.blames.get(ours)
         return None if blame is None else blame.group
 
-    def _difference_class(self, ours: int) -> DifferenceClass | None:
+    def _judgement(self, ours: int) -> "_Judgement":
+        """The agreement of each slot of a pair and the class of its difference, from one look at its slots."""
         verdict = self._of.verdicts.verdicts.get(ours)
-        if verdict is None or not verdict.differs:
-            return None
-        found = slot_differences(self._of, ours, directions="o" if verdict.outputs else "i")
-        return found[0][2].difference_class if found else DifferenceClass.SCALARS
+        if verdict is None:
+            return _EQUAL
+        sides = self._of.sides
+        theirs = sides.pairing.partner_a[ours]
+        found = {d: tuple(judged_slots(sides, ours, theirs, direction=d)) for d in ("i", "o")}
+        agreements = {
+            (direction, (slot.place_a, slot.place_b)[self._number]): slot.judged.agreement
+            for direction, slots in found.items()
+            for slot in slots
+        }
+        if not verdict.differs:
+            return _Judgement(agreements, None, None)
+        return _Judgement(agreements, None, self._class_of(found["o" if verdict.outputs else "i"]))
 
-    def _slots(self, index: int, call: Call, ours: int) -> tuple[SlotRow, ...]:
-        rows: list[SlotRow] = []
-        for direction, slots in (("i", call.inputs), ("o", call.outputs)):
-            judged = self._judged(index, ours, direction)
-            rows += [self._slot(call, direction, place, slot, judged) for place, slot in enumerate(slots)]
-        return tuple(rows)
+    def _class_of(self, slots: Sequence[JudgedSlot]) -> DifferenceClass:
+        names = self._of.sides.baseline.recorded.names
+        for slot in slots:
+            if slot.judged.agreement is Agreement.DIFFERENT and slot.pair is not None:
+                return difference_of(names[slot.pair.baseline.name], slot.pair).difference_class
+        return DifferenceClass.SCALARS
 
-    def _judged(self, index: int, ours: int, direction: str) -> dict[int, Agreement] | Agreement | None:
-        if self._partners[index] < 0:
-            return None
-        if ours not in self._of.verdicts.verdicts:
-            return Agreement.EQUAL
-        theirs = self._of.sides.pairing.partner_a[ours]
-        found = judged_slots(self._of.sides, ours, theirs, direction=direction)
-        return {(slot.place_a, slot.place_b)[self._number]: slot.judged.agreement for slot in found}
+    def _slots(self, call: Call, judgement: "_Judgement") -> tuple[SlotRow, ...]:
+        return tuple(
+            self._slot(call, direction, place, slot, judgement)
+            for direction, slots in (("i", call.inputs), ("o", call.outputs))
+            for place, slot in enumerate(slots)
+        )
 
-    def _slot(
-        self, call: Call, direction: str, place: int, slot: Slot, judged: dict[int, Agreement] | Agreement | None
-    ) -> SlotRow:
+    def _slot(self, call: Call, direction: str, place: int, slot: Slot, judgement: "_Judgement") -> SlotRow:
         kind = self.side.recorded.kinds[slot.kind]
         detail = self.side.recorded.details.get((call.id, direction, place))
         return SlotRow(
@@ -127,8 +148,20 @@ class _Spelling:
             xor="" if detail is None else detail.xor,
             regions="" if detail is None else detail.regions,
             elements="" if detail is None else detail.elements,
-            agreement=judged.get(place) if isinstance(judged, dict) else judged,
+            agreement=judgement.agreements.get((direction, place), judgement.otherwise),
         )
+
+
+class _Judgement(NamedTuple):
+    """Agreement by direction and place; `otherwise` of a slot that is not listed."""
+
+    agreements: Mapping[tuple[str, int], Agreement]
+    otherwise: Agreement | None
+    difference_class: DifferenceClass | None
+
+
+_EQUAL = _Judgement({}, Agreement.EQUAL, None)
+_UNPAIRED = _Judgement({}, None, None)
 
 
 def _key_texts(of: RankComparison) -> dict[object, str]:
