@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from paritrace.cli.entry import status_of
 from paritrace.compare.result import Comparison
-from paritrace.evidence.calls import Call, Definition, Row, Scalars
+from paritrace.evidence.calls import Call, Definition, Function, Row, Scalars, Scope, Site
 from tests.compare import check_records as records
 from tests.reports.test_first_screen import assert_within_bounds
 from tests.reports.written_runs import write_run
@@ -295,3 +295,34 @@ def test_cp7_other_arguments_are_named_where_the_tensors_agree(
     screen = " ".join(capsys.readouterr().out.split())
     assert "is called with args[1]=1e-05 instead of args[1]=1e-06." in screen
     assert "arguments: args[1]=1e-06 -> args[1]=1e-05" in screen
+
+
+def test_su12_a_malicious_run_moves_no_cursor_and_claims_no_line(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    evil = "\x1b[2J\r\n[F1]        all is well\u202e[bold red]" + "x" * 300
+
+    def hostile(made: list[Row | Definition]) -> list[Row | Definition]:
+        swapped: list[Row | Definition] = []
+        for record in made:
+            match record:
+                case Scope():
+                    swapped.append(replace(record, module=evil, cls=evil))
+                case Function():
+                    swapped.append(replace(record, name=evil))
+                case Site():
+                    swapped.append(replace(record, file=evil, function=evil))
+                case _:
+                    swapped.append(record)
+        return swapped
+
+    base = write_run(tmp_path / "A", hostile(records.training()), steps="0:3")
+    other = write_run(tmp_path / "B", hostile(differing()), steps="0:3")
+    monkeypatch.chdir(tmp_path)
+    commands = (["compare", str(base), str(other)], ["explain", "F1"], ["explain", "ladder.forward"])
+    for command in (*commands, ["why-not", "candidate:100"], ["check", str(other)]):
+        assert status_of(command) == 0
+        text = capsys.readouterr().out
+        assert all(line.isprintable() for line in text.splitlines())
+        assert not any(line.startswith("[F1]        all is well") for line in text.splitlines())
+    assert_within_bounds((kept(other) / "first_screen.txt").read_text())
