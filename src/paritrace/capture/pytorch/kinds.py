@@ -15,13 +15,18 @@ from paritrace.evidence import calls
 
 @dataclass(frozen=True, slots=True)
 class KnownKind:
-    """One kind: its id in the journal and how to read it. `signature` is precomputed for the hot path."""
+    """One kind: its id in the journal and how to read it.
+
+    `signature` and `view` are precomputed for the hot path; `view` is equal for the same view of a storage inside and
+    outside autograd, where the kinds differ by `requires_grad`.
+    """
 
     id: int
     geometry: Geometry
     signature: tuple[object, ...]
     readable: bool
     element_strides: tuple[int, ...]
+    view: tuple[object, ...]
 
 
 class Kinds:
@@ -79,7 +84,8 @@ class Kinds:
                 type(tensor).__name__,
             )
         )
-        return KnownKind(made, geometry, geometry.signature, geometry.gap is None, geometry.logical_strides)
+        view = (geometry.dtype, geometry.shape, geometry.logical_strides)
+        return KnownKind(made, geometry, geometry.signature, geometry.gap is None, geometry.logical_strides, view)
 
     def _take_id(self) -> int:
         made = self._next

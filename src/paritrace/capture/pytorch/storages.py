@@ -29,7 +29,7 @@ class Entry:
         self.weak = weak
         self.writer: tuple[int, int] | None = None
         self.bits: dict[tuple[int, tuple[object, ...]], str] = {}
-        self.producers: dict[tuple[int, int], tuple[int, int]] = {}
+        self.producers: dict[tuple[int, tuple[object, ...]], tuple[int, int]] = {}
         self.origins: dict[tuple[int, tuple[object, ...]], int] = {}
         self.unwritten: npt.NDArray[np.bool_] | bool = False  # True: no byte was ever written
 
@@ -94,7 +94,7 @@ class WriteLog:
             if fresh and uninitialised and kind.geometry.num_elements:
                 entry.unwritten = True
         else:
-            entry.producers[(address, kind.id)] = by
+            entry.producers[(address, kind.view)] = by
         return self._bits(entry, tensor, kind, address)
 
     def _bits(
@@ -115,7 +115,7 @@ class WriteLog:
         return found, How.INHERITED
 
     def _source(self, entry: Entry, kind: KnownKind, address: int) -> tuple[int, int] | int:
-        producer = entry.producers.get((address, kind.id))
+        producer = entry.producers.get((address, kind.view))
         if producer is not None:
             return producer
         if entry.writer is not None:
