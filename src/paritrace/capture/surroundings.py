@@ -22,6 +22,7 @@ from paritrace.process.children import run_child
 GIT_SECONDS = 10.0  # git on a cold network file system; a checkout that takes longer is said not to be readable
 MAX_DIFF_BYTES = 4 << 20  # a larger diff is data, not a change of code
 MASK = "***"
+_BARE_HEADER = re.compile(r"^diff --git [^\n]*\n(?=diff --git |\Z)", re.MULTILINE)
 _SENSITIVE = re.compile(r"(?i)(key|token|passw|passphrase|secret|credential|auth(?!or))")
 
 
@@ -103,13 +104,19 @@ def checkout_of(root: Path, *, want_diff: bool) -> Checkout:
     commit = _git(root, "rev-parse", "HEAD")
     if not want_diff:
         return Checkout(commit, Gap(CaptureGap.NOT_COLLECTED, "--no-diff"))
-    diff = _git(root, "diff", "--no-ext-diff", "--no-textconv", "HEAD")
+    # Without the setting git writes the times of the files it looked at into its index: a checkout is never written.
+    diff = _git(root, "-c", "diff.autoRefreshIndex=false", "diff", "--no-ext-diff", "--no-textconv", "HEAD")
     if isinstance(diff, Gap):
         return Checkout(commit, diff)
-    data = diff.encode("utf-8", "surrogateescape")
+    data = _without_touched_files(diff).encode("utf-8", "surrogateescape")
     if len(data) > MAX_DIFF_BYTES:
         return Checkout(commit, Gap(CaptureGap.OVER_BUDGET, f"{len(data)} bytes"))
     return Checkout(commit, data)
+
+
+def _without_touched_files(diff: str) -> str:
+    """A difference without the files of which only the time changed: of them git prints a bare header."""
+    return _BARE_HEADER.sub("", diff)
 
 
 def _git(root: Path, *arguments: str) -> str | Gap[CaptureGap]:

@@ -34,7 +34,8 @@ def run_child(
             env=dict(environment),
             stdin=subprocess.DEVNULL,
             capture_output=True,
-            text=True,
+            encoding="utf-8",
+            errors="surrogateescape",
             timeout=deadline_seconds,
             check=False,
         )
