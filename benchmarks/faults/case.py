@@ -82,6 +82,7 @@ class Answer(StrEnum):
 
     EXACT = "exact"  # the first place it names is the planted one
     ADJACENT = "adjacent"  # the first call beside the planted line, in the same module and step
+    UNDETERMINED = "undetermined"  # it says that it cannot tell, at the planted place or beside it
     MISSED = "missed"  # nothing named, or another place
     SILENT = "silent"  # a control without a claim: the right answer
     FALSE_CLAIM = "false claim"  # a control with a claim
@@ -101,7 +102,7 @@ class Score:
 
     @property
     def good(self) -> bool:
-        return self.answer in (Answer.EXACT, Answer.ADJACENT, Answer.SILENT)
+        return self.answer not in (Answer.MISSED, Answer.FALSE_CLAIM)
 
     @property
     def undetermined_share(self) -> float:

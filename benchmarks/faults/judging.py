@@ -32,7 +32,7 @@ def numbers_with(text: str, piece: str) -> set[int]:
 def judge_fault(fault: Fault, comparison: Comparison, sources: Sources) -> Answer:
     """How the first place that the comparison names stands to the places an expert would accept."""
     answers = {answer_for(expected, comparison, sources) for expected in fault.expected}
-    for answer in (Answer.EXACT, Answer.ADJACENT):
+    for answer in (Answer.EXACT, Answer.ADJACENT, Answer.UNDETERMINED):
         if answer in answers:
             return answer
     return Answer.MISSED
@@ -41,14 +41,15 @@ def judge_fault(fault: Fault, comparison: Comparison, sources: Sources) -> Answe
 def answer_for(expected: Expected, comparison: Comparison, sources: Sources) -> Answer:
     if expected.groups == ("step",):
         return Answer.EXACT if first_step(comparison) == expected.step else Answer.MISSED
-    if expected.names and not expected.phase:
+    if expected.names and not (expected.phase or expected.file):
         return Answer.EXACT if names_outside(expected, comparison) else Answer.MISSED
     first = comparison.first_difference
-    if first is None or first.step != expected.step or first.group not in expected.groups:
+    if first is None or first.step != expected.step or (expected.phase and first.phase != expected.phase):
         return Answer.MISSED
-    if expected.phase and first.phase != expected.phase:
-        return Answer.MISSED
-    return place_answer(expected, first, comparison, sources)
+    answer = place_answer(expected, first, comparison, sources)
+    if first.group is Group.UNDETERMINED and answer is not Answer.MISSED:
+        return Answer.UNDETERMINED
+    return answer if first.group in expected.groups else Answer.MISSED
 
 
 def place_answer(expected: Expected, first: Difference, comparison: Comparison, sources: Sources) -> Answer:

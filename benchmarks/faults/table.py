@@ -3,16 +3,17 @@
 import json
 from collections.abc import Mapping, Sequence
 
-from benchmarks.faults.case import Score
+from benchmarks.faults.case import Answer, Score
 
 
 def summary(scores: Sequence[Score]) -> str:
     faults = [score for score in scores if not score.is_control]
     controls = [score for score in scores if score.is_control]
-    named = sum(score.good for score in faults)
+    named = sum(score.answer in (Answer.EXACT, Answer.ADJACENT) for score in faults)
+    undetermined = sum(score.answer is Answer.UNDETERMINED for score in faults)
     claimed = sum(not score.good for score in controls)
     return (
-        f"faults named exactly or adjacently: {named} of {len(faults)}; "
+        f"faults named exactly or adjacently: {named} of {len(faults)}, said to be undetermined there: {undetermined}; "
         f"controls with a false claim: {claimed} of {len(controls)}"
     )
 

@@ -58,6 +58,8 @@ def result(first: Difference | None, **changes: object) -> Comparison:
         ({"module": "blocks.1.attention"}, Answer.MISSED),
         ({"module": "blocks.0.attention.query"}, Answer.EXACT),
         ({"group": Group.PROPAGATES}, Answer.MISSED),
+        ({"group": Group.UNDETERMINED}, Answer.UNDETERMINED),
+        ({"group": Group.UNDETERMINED, "line": 20}, Answer.MISSED),
     ],
 )
 def test_a_named_line_is_exact_adjacent_or_missed(changes: dict[str, object], answer: Answer) -> None:
