@@ -47,7 +47,8 @@ def show(ctx: click.Context, as_json: bool) -> None:
     write_text(f"settings file: {settings.path or 'none'}")
     for setting in found:
         write_text(
-            f"{setting.source:12}{setting.command} --{setting.key} = {json.dumps(setting.value)}  ({setting.environment})"
+            f"{setting.source:12}{setting.command} --{setting.key} = {json.dumps(setting.value)}"
+            f"  ({setting.environment})"
         )
 
 

@@ -39,7 +39,7 @@ def side_coverage(run: Run, sessions: Sequence[Recorded], settings: Settings) ->
 def _common_steps(sessions: Sequence[Recorded]) -> tuple[int, ...]:
     """The steps of which every session recorded calls or a mark."""
     steps = [_steps(session) for session in sessions]
-    return tuple(sorted(set.intersection(*steps))) if steps else ()
+    return tuple(sorted(set[int].intersection(*steps))) if steps else ()
 
 
 def _steps(session: Recorded) -> set[int]:

@@ -42,27 +42,29 @@ class Recorded:
 
     session: SessionView
     header: JournalHeader | None = None
-    calls: list[Call] = field(default_factory=list)
-    functions: dict[int, Function] = field(default_factory=dict)
-    sites: dict[int, Site] = field(default_factory=dict)
-    scopes: dict[int, Scope] = field(default_factory=dict)
-    contexts: dict[int, Context] = field(default_factory=dict)
-    kinds: dict[int, Kind] = field(default_factory=dict)
-    names: dict[int, str] = field(default_factory=dict)
-    origins: dict[int, Origin] = field(default_factory=dict)
-    scalars: dict[int, Scalars] = field(default_factory=dict)
-    state_names: dict[int, StateNames] = field(default_factory=dict)
-    details: dict[tuple[int, str, int], Detail] = field(default_factory=dict)
-    states: list[State] = field(default_factory=list)
-    losses: list[LossMark] = field(default_factory=list)
-    steps: list[StepMark] = field(default_factory=list)
-    stood_at: dict[int, int] = field(default_factory=dict)  # id() of a state or mark -> `left` of the call before it
+    calls: list[Call] = field(default_factory=list[Call])
+    functions: dict[int, Function] = field(default_factory=dict[int, Function])
+    sites: dict[int, Site] = field(default_factory=dict[int, Site])
+    scopes: dict[int, Scope] = field(default_factory=dict[int, Scope])
+    contexts: dict[int, Context] = field(default_factory=dict[int, Context])
+    kinds: dict[int, Kind] = field(default_factory=dict[int, Kind])
+    names: dict[int, str] = field(default_factory=dict[int, str])
+    origins: dict[int, Origin] = field(default_factory=dict[int, Origin])
+    scalars: dict[int, Scalars] = field(default_factory=dict[int, Scalars])
+    state_names: dict[int, StateNames] = field(default_factory=dict[int, StateNames])
+    details: dict[tuple[int, str, int], Detail] = field(default_factory=dict[tuple[int, str, int], Detail])
+    states: list[State] = field(default_factory=list[State])
+    losses: list[LossMark] = field(default_factory=list[LossMark])
+    steps: list[StepMark] = field(default_factory=list[StepMark])
+    stood_at: dict[int, int] = field(
+        default_factory=dict[int, int]
+    )  # id() of a state or mark -> `left` of the call before it
     latest: int = -1  # `left` of the call read last
-    levels: list[LevelMark] = field(default_factory=list)
-    gaps: Counter[str] = field(default_factory=Counter)
+    levels: list[LevelMark] = field(default_factory=list[LevelMark])
+    gaps: Counter[str] = field(default_factory=Counter[str])
     config: dict[str, dict[str, str]] = field(default_factory=lambda: defaultdict(dict))
-    code: dict[str, str] = field(default_factory=dict)
-    not_captured: list[str] = field(default_factory=list)
+    code: dict[str, str] = field(default_factory=dict[str, str])
+    not_captured: list[str] = field(default_factory=list[str])
     end: EndMark | None = None
     bytes_lost: int = 0
     tagged: bool = False  # some slot bears a semantics tag (CA-5)

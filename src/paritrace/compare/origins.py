@@ -33,9 +33,9 @@ PRECEDENCE = (Group.REWIRED, Group.PROPAGATES, Group.AFTER_UNALIGNED, Group.OUTS
 class Origins:
     """All blames of one pair of sessions, by the baseline's index; regions that originate, by stretch."""
 
-    blames: dict[int, Blame] = field(default_factory=dict)
-    regions: dict[int, int] = field(default_factory=dict)  # stretch -> the differing pair that showed it
-    consequences: Counter[Root] = field(default_factory=Counter)
+    blames: dict[int, Blame] = field(default_factory=dict[int, Blame])
+    regions: dict[int, int] = field(default_factory=dict[int, int])  # stretch -> the differing pair that showed it
+    consequences: Counter[Root] = field(default_factory=Counter[Root])
 
 
 def find_origins(sides: Sides, verdicts: Agreements, *, digests: Digests, regions: Regions) -> Origins:

@@ -116,7 +116,7 @@ def _bias(left: Values, right: Values) -> float | None:
 def _codes(samples: str, dtype: str) -> Codes | None:
     """The bits of floats as integers that rise with the value."""
     known = dtype_of(dtype)
-    if known.component not in _ULP_BITS:
+    if known.component is None or known.component not in _ULP_BITS:
         return None
     width = _ULP_BITS[known.component]
     raw = np.frombuffer(bytes.fromhex(samples), dtype=f"<u{width // 8}")

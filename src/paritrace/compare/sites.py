@@ -73,7 +73,7 @@ def site_keys(baseline: Mapping[int, Site], candidate: Mapping[int, Site], *, li
         other = ours.get(_file(site))
         key = _key(site, other, side=1, lines=lines)
         keys.candidate[site.id] = key
-        if isinstance(key, tuple) and len(key) == 3 and key[1] != site.line:
+        if len(key) == 3 and key[1] != site.line:
             keys.moved.add(site.id)
     return keys
 
@@ -82,7 +82,7 @@ def _file(site: Site) -> str:
     return f"{site.kind.value}:{site.file}"
 
 
-def _key(site: Site, other: str | None, *, side: int, lines: Lines) -> Hashable:
+def _key(site: Site, other: str | None, *, side: int, lines: Lines) -> tuple[str | int, ...]:
     """A line that is related counts by the baseline's number, with its column; one that is not, for its side only.
 
     Where two versions cannot be related because a source was not recorded, the function's name stands in.

@@ -41,8 +41,8 @@ class Side:
     origin_names: dict[int, str]
     scalar_facts: dict[int, int]
     kind_words: dict[int, int]  # kind id -> number of what makes fingerprints comparable, the same on both sides
-    input_facts: list[tuple[SlotFact, ...]] = field(default_factory=list)
-    output_facts: list[tuple[SlotFact, ...]] = field(default_factory=list)
+    input_facts: list[tuple[SlotFact, ...]] = field(default_factory=list[tuple[SlotFact, ...]])
+    output_facts: list[tuple[SlotFact, ...]] = field(default_factory=list[tuple[SlotFact, ...]])
     records: Records
 
     def context_of(self, i: int) -> tuple[int, int, str]:

@@ -21,8 +21,8 @@ class Stretch:
     """
 
     home: int
-    a: list[int] = field(default_factory=list)
-    b: list[int] = field(default_factory=list)
+    a: list[int] = field(default_factory=list[int])
+    b: list[int] = field(default_factory=list[int])
     after: Neighbours = START
     before: Neighbours = START
 

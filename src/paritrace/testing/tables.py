@@ -6,7 +6,7 @@ import itertools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import msgspec
 import numpy as np
@@ -80,7 +80,7 @@ class Told:
     link: int = -1
     node: str = ""
     flags: int = 0
-    scalars: Mapping[str, str] = field(default_factory=dict)
+    scalars: Mapping[str, str] = field(default_factory=dict[str, str])
     module: bool = False
 
 
@@ -91,11 +91,11 @@ class RunTable:
     source: str = ""
     levels: tuple[Level, ...] = (Level.MODULE, Level.OP)
     schemes: Mapping[str, str] = field(default_factory=lambda: {"bits": "xxh3-64", "elements": "elements-u64"})
-    _lines: list[bytes] = field(default_factory=list)
-    _ids: dict[tuple[str, object], int] = field(default_factory=dict)
+    _lines: list[bytes] = field(default_factory=list[bytes])
+    _ids: dict[tuple[str, object], int] = field(default_factory=dict[tuple[str, object], int])
     _counts: dict[str, int] = field(default_factory=lambda: {"calls": 0, "details": 0, "states": 0})
     _next: itertools.count[int] = field(default_factory=itertools.count)
-    _open: list[tuple[int, int]] = field(default_factory=list)  # (record, scope) of the modules around
+    _open: list[tuple[int, int]] = field(default_factory=list[tuple[int, int]])  # (record, scope) of the modules around
     step: int = 0
     phase: Phase = Phase.FORWARD
 
@@ -317,6 +317,6 @@ class Module:
 def _value(given: object) -> Value | Gap[CaptureGap]:
     if isinstance(given, Out):
         return given.value
-    if isinstance(given, Value | Gap):
+    if isinstance(given, Value):
         return given
-    return Value(np.asarray(given))
+    return cast(Gap[CaptureGap], given) if isinstance(given, Gap) else Value(np.asarray(given))
