@@ -9,6 +9,7 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 from types import CodeType, ModuleType, TracebackType
+from typing import cast
 
 from paritrace.errors import RequestError
 
@@ -132,7 +133,7 @@ def hide_own_frames(error: BaseException) -> None:
         one.__traceback__ = without_own_frames(one.__traceback__)
         waiting += [one.__cause__, one.__context__]
         if isinstance(one, BaseExceptionGroup):
-            waiting += one.exceptions
+            waiting += cast(BaseExceptionGroup[BaseException], one).exceptions
 
 
 def without_own_frames(trace: TracebackType | None) -> TracebackType | None:
