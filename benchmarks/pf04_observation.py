@@ -22,7 +22,7 @@ from paritrace.evidence.calls import Call
 CALLS = 2000
 
 
-class EmptyMode(TorchDispatchMode):  # type: ignore[no-untyped-call]
+class EmptyMode(TorchDispatchMode):
     """What any observer of operators pays to torch: a Python call per operator."""
 
     def __torch_dispatch__(
