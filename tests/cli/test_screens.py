@@ -7,7 +7,8 @@ import pytest
 
 from paritrace.cli.screens import takes_colours, write_screen
 from paritrace.reports.first_screen import first_screen
-from paritrace.reports.painting import print_painted
+from paritrace.reports.layout import MARGIN
+from paritrace.reports.painting import NARROWEST, folded, print_painted
 from tests.reports import comparisons
 
 ESCAPES = re.compile(r"\x1b\[[0-9;]*m")
@@ -32,6 +33,15 @@ def test_su5_off_a_terminal_the_screen_is_printed_as_it_is(capsys: pytest.Captur
     screen = first_screen(comparisons.parted())
     write_screen(screen)
     assert capsys.readouterr().out == screen
+
+
+@pytest.mark.parametrize("width", [1, 40, 80, 100, 200])
+def test_su5_a_narrower_terminal_gets_every_word_in_its_columns(width: int) -> None:
+    screen = first_screen(comparisons.parted())
+    narrow = folded(screen, width=width)
+    assert "".join(narrow.split()) == "".join(screen.split())
+    assert max(map(len, narrow.splitlines())) <= max(width, MARGIN + NARROWEST)
+    assert (narrow == screen) == (width >= 100)
 
 
 def test_a_painted_screen_has_the_same_words(monkeypatch: pytest.MonkeyPatch) -> None:

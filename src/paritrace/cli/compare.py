@@ -12,7 +12,7 @@ from paritrace.cli.options import json_option
 from paritrace.cli.output import note, write_json_bytes
 from paritrace.cli.progress import progress
 from paritrace.cli.screens import write_screen
-from paritrace.errors import HostError, RequestError
+from paritrace.errors import ParitraceError, RequestError
 
 if TYPE_CHECKING:
     from paritrace.compare.result import Comparison
@@ -157,7 +157,7 @@ def _keep_beside_candidate(keeping: "Keeping", output: Output) -> None:
     try:
         comparison = keep(keeping, directory, files=LOCAL, found_without_name=True)
         remember(keeping, files=LOCAL, clock=SYSTEM)
-    except HostError as error:
+    except ParitraceError as error:  # a full disk, a read-only run, something damaged in the way: the answer is due
         note(f"the result was not kept: {error.message}; name another place with -o")
         _print(keeping.comparison, output, directory=None, found=False)
         return

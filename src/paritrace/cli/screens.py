@@ -3,6 +3,7 @@
 import os
 import sys
 from collections.abc import Mapping
+from shutil import get_terminal_size
 from typing import TextIO
 
 from paritrace.cli.output import write_text
@@ -14,9 +15,9 @@ def write_screen(screen: str, *, stream: TextIO | None = None, environment: Mapp
     if not takes_colours(target, environment):
         write_text(screen.rstrip("\n"))
         return
-    from paritrace.reports.painting import print_painted  # loaded only where something is drawn
+    from paritrace.reports.painting import folded, print_painted  # loaded only where something is drawn
 
-    print_painted(screen, stream=target)
+    print_painted(folded(screen, width=get_terminal_size().columns), stream=target)
 
 
 def takes_colours(stream: TextIO, environment: Mapping[str, str]) -> bool:

@@ -1,6 +1,7 @@
 """What a person sees of `check RUN`: what fails first, then what holds, then what could not be checked (CP-25)."""
 
 from collections.abc import Sequence
+from shlex import quote
 
 from paritrace.compare.checks_result import Checked, Invariant, Outcome
 from paritrace.reports.harmless import shorten
@@ -24,6 +25,7 @@ FAILS = {  # what a failure is, in words; the names of invariants say what holds
     "evidence.journal_whole": "the journal is not whole",
     "evidence.steps_complete": "declared steps are missing",
 }
+PATH_COLUMNS = 24  # a longer one would take the place of what the line says
 ID_COLUMNS = 31
 NAMES_SHOWN = 4
 FACTS_SHOWN = 2
@@ -41,9 +43,14 @@ def check_screen(checked: Checked, /) -> str:
         Section(anchor="holds", lines=tuple(_held(held, several=several)), keep=1, most=20, spaced=True),
         Section(anchor="unknown", lines=tuple(_unknown(unknown)), keep=2, most=12, spaced=True),
         _coverage(checked),
-        Section(anchor="next", lines=("paritrace check RUN --json     every invariant with all of its evidence",)),
+        Section(anchor="next", lines=(f"{_again(checked)}     every invariant with all of its evidence",)),
     )
-    return "\n".join(fit(sections, closing="more: paritrace check RUN --json")) + "\n"
+    return "\n".join(fit(sections, closing=f"more: {_again(checked)}")) + "\n"
+
+
+def _again(checked: Checked) -> str:
+    path = quote(checked.run.path)
+    return f"paritrace check {path if len(path) <= PATH_COLUMNS and path.isprintable() else 'RUN'} --json"
 
 
 def _headline(checked: Checked, *, failed: Sequence[Invariant]) -> Section:
@@ -100,8 +107,13 @@ def _failure(invariant: Invariant, *, several: bool) -> list[str]:
 
 def _held(held: Sequence[Invariant], *, several: bool) -> list[str]:
     lines: list[str] = []
+    by_id: dict[str, list[Invariant]] = {}
     for invariant in held:
-        rank = f" (rank {invariant.rank})" if several and invariant.rank >= 0 else ""
+        by_id.setdefault(invariant.id, []).append(invariant)
+    for same in by_id.values():
+        invariant = same[0]
+        known = [one.rank for one in same if one.rank >= 0]
+        rank = f" (rank {ranges(known)})" if several and known else ""
         lines.append(_row(invariant, invariant.name + rank))
         if invariant.id in _TELLING:
             lines += [_indented(fact) for fact in invariant.evidence.facts[:FACTS_SHOWN]]

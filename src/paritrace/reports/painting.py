@@ -5,6 +5,11 @@ from typing import TextIO
 from rich.console import Console
 from rich.text import Text
 
+from paritrace.reports.harmless import width_of
+from paritrace.reports.layout import MARGIN
+
+NARROWEST = 20  # columns of text beside the margin that a line keeps however narrow the terminal
+
 ANCHOR = r"(?m)^\[[^\]\s]{1,40}\]"
 FIRST_LINE = r"\A[^\n]*"
 BEYOND = r"(?<=[a-z1] )X(?=\s|$)"
@@ -12,6 +17,21 @@ AGREES = r"(?<=[a-z1] )=(?=\s|$)"
 UNDETERMINED = r"(?<=[a-z1] )\?(?=\s|$)"
 FAIL = r"(?<=\s)FAIL(?=\s)"
 LOOK_AT = r"first difference:[^\n]*"
+
+
+def folded(screen: str, /, *, width: int) -> str:
+    """Returns a screen for a narrower terminal: what does not fit on a line goes on below it, beside the margin."""
+    room = max(width, MARGIN + NARROWEST)
+    lines: list[str] = []
+    for line in screen.splitlines():
+        rest = line
+        while width_of(rest) > room:
+            space = rest.rfind(" ", MARGIN + 1, room)
+            end = space if space > 0 else room
+            lines.append(rest[:end].rstrip())
+            rest = " " * MARGIN + rest[end:].lstrip()
+        lines.append(rest)
+    return "\n".join(lines) + "\n"
 
 
 def print_painted(screen: str, /, *, stream: TextIO) -> None:
