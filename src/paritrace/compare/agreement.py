@@ -19,7 +19,7 @@ class Verdict(NamedTuple):
     outputs: tuple[int, ...]
     scalars: bool
     compared: int
-    unseen_inputs: bool  # an input that could not be compared: the call cannot be said to originate anything
+    unseen_inputs: tuple[int, ...]  # an input that could not be compared: the call cannot be said to originate anything
     unseen_outputs: tuple[int, ...]  # outputs that could not be compared
 
     @property
@@ -88,7 +88,7 @@ def _by_bits(sides: Sides, i: int, j: int) -> Verdict | None:
         outputs=outputs,
         scalars=ours.scalar_facts[ours.calls[i].scalars] != theirs.scalar_facts[theirs.calls[j].scalars],
         compared=len(ours.input_facts[i]) + len(ours.output_facts[i]),
-        unseen_inputs=False,
+        unseen_inputs=(),
         unseen_outputs=(),
     )
 
@@ -122,7 +122,7 @@ def _verdict(sides: Sides, i: int, j: int) -> Verdict:
         outputs=_places(outputs),
         scalars=ours.scalar_facts[ours.calls[i].scalars] != theirs.scalar_facts[theirs.calls[j].scalars],
         compared=sum(not _unseen(found) for found in (*inputs, *outputs)),
-        unseen_inputs=any(_unseen(found) for found in inputs),
+        unseen_inputs=tuple(found.place_a for found in inputs if _unseen(found)),
         unseen_outputs=tuple(found.place_a for found in outputs if _unseen(found)),
     )
 

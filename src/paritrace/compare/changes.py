@@ -16,7 +16,7 @@ MAX_LINES = 3  # of a changed file: enough to recognise the change; the sources 
 
 def changes(baseline: Recorded, candidate: Recorded, *, lines: Lines) -> tuple[Change, ...]:
     """List what differs around two sessions, in the order in which an engineer looks."""
-    found = [*_code(baseline, candidate, lines), *_config(baseline, candidate)]
+    found = [*_code(baseline, candidate, lines), *_config(baseline, candidate), *_states(baseline, candidate)]
     ours, theirs = baseline.session.surroundings, candidate.session.surroundings
     if isinstance(ours, Surroundings) and isinstance(theirs, Surroundings):
         found += _around(ours, theirs)
@@ -58,6 +58,18 @@ def _config(baseline: Recorded, candidate: Recorded) -> Iterator[Change]:
     for source in sorted(baseline.config.keys() | candidate.config.keys()):
         ours, theirs = baseline.config.get(source, {}), candidate.config.get(source, {})
         yield from _mapping("config", ours, theirs, prefix=f"{source}.")
+
+
+def _states(baseline: Recorded, candidate: Recorded) -> Iterator[Change]:
+    """Parameters and buffers that only one side has: tied, split or renamed ones."""
+    for group in ("parameter", "buffer"):
+        ours, theirs = (dict.fromkeys(_names(side, group), "present") for side in (baseline, candidate))
+        if ours and theirs:
+            yield from _mapping("config", ours, theirs, prefix=f"{group} ")
+
+
+def _names(side: Recorded, group: str) -> set[str]:
+    return {name for states in side.state_names.values() if states.group == group for name in states.names}
 
 
 def _mapping(kind: str, ours: Mapping[str, str], theirs: Mapping[str, str], *, prefix: str = "") -> Iterator[Change]:

@@ -116,7 +116,7 @@ def region_difference(of: RankComparison, place: int, shown_by: int) -> Differen
         baseline_source=texts[0],
         candidate_source=texts[1],
         slots=(*slots[:MAX_SLOTS], *(_around(of, stretch.a[0]) if stretch.a and not _has_size(slots) else ())),
-        cause=_region_cause(of, place),
+        cause=_region_cause(of, place) + _gradient_reached(of, shown_by),
         next_to_see=_next_to_see(of, shown_by) if shown_by >= 0 else (),
     )
 
@@ -167,6 +167,12 @@ def _region_cause(of: RankComparison, place: int) -> str:
         functions = dict.fromkeys(side.recorded.functions[side.calls[i].function].name for i in items)
         return f"recorded on the {name} only: {', '.join(list(functions)[:3])}; its inputs agree"
     return "inputs of the unaligned stretch agree, its output differs"
+
+
+def _gradient_reached(of: RankComparison, shown_by: int) -> str:
+    """Whose gradient shows a region of the backward pass, where a parameter's accumulation reads it."""
+    label = of.sides.baseline.records.labels[shown_by] if shown_by >= 0 else ""
+    return f"; the gradient of {label} shows it" if label else ""
 
 
 def _site(side: Side, i: int) -> Site:

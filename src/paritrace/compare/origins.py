@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from paritrace.compare.agreement import Agreements, Sides, Verdict
 from paritrace.compare.digests import Digests
-from paritrace.compare.flows import Draws, FromCall, FromOrigin, FromUncompared, Source, Views, source_of
+from paritrace.compare.flows import UNKNOWN, Draws, FromCall, FromOrigin, FromUncompared, Source, Views, source_of
 from paritrace.compare.regions import STATEFUL, Regions
 from paritrace.compare.result import Group
 from paritrace.evidence.calls import Call, Level, OriginKind, Phase
@@ -103,8 +103,47 @@ class _Search:
             told = "a gradient was observed here; the calls that made it were not recorded"
             return Blame(Group.UNDETERMINED, told, ("call", i))
         if verdict.unseen_inputs:
-            return Blame(Group.UNDETERMINED, "an input was not captured", ("call", i))
+            return self._of_unseen(i, verdict)
         return Blame(Group.ORIGINATES, root=("call", i))
+
+    def _of_unseen(self, i: int, verdict: Verdict) -> Blame:
+        """An input that could not be compared may still come from somewhere that is known to differ."""
+        for place in verdict.unseen_inputs:
+            blame = self._through(i, place)
+            if blame is not None:
+                return blame
+        return Blame(Group.UNDETERMINED, "an input could not be compared", ("call", i))
+
+    def _through(self, i: int, place: int) -> Blame | None:
+        """Follow an input that could not be compared upstream, through pairs of which nothing is known."""
+        waiting, seen = [(i, place)], {(i, place)}
+        while waiting:
+            left, right = self._source_pair(*waiting.pop())
+            if not isinstance(left, FromCall) or not isinstance(right, FromCall):
+                continue
+            if self._sides.pairing.partner_a[left.call] != right.call:
+                blame = self._of_makers(i, left, right)
+                if blame.group in (Group.AFTER_UNALIGNED, Group.PROPAGATES):
+                    return blame
+            elif left.call in self._found.blames:
+                return Blame(Group.PROPAGATES, self._told_call(left.call), self._root(left.call))
+            else:
+                verdict = self._verdicts.verdicts.get(left.call)
+                more = [] if verdict is None else [(left.call, unseen) for unseen in verdict.unseen_inputs]
+                waiting += [step for step in more if step not in seen]
+                seen.update(more)
+        return None
+
+    def _source_pair(self, i: int, place: int) -> tuple[Source, Source]:
+        """Where both sides read this input from; unknown for a slot that only one side has."""
+        ours, theirs = self._sides.baseline, self._sides.candidate
+        if place < 0:
+            return UNKNOWN, UNKNOWN
+        slot = ours.calls[i].inputs[place]
+        name = ours.recorded.names[slot.name]
+        others = theirs.calls[self._sides.pairing.partner_a[i]].inputs
+        other = next((s for s in others if theirs.recorded.names[s.name] == name), None)
+        return source_of(ours, slot), UNKNOWN if other is None else source_of(theirs, other)
 
     def _only_observes(self, i: int) -> bool:
         """A gradient at a module's output: the record shows a value and computed nothing."""
@@ -154,15 +193,7 @@ class _Search:
     # --- calls with a differing input --------------------------------------------------------------------------
 
     def _of_input(self, i: int, place: int) -> Blame:
-        ours, theirs = self._sides.baseline, self._sides.candidate
-        j = self._sides.pairing.partner_a[i]
-        slot = ours.calls[i].inputs[place]
-        name = ours.recorded.names[slot.name]
-        others = theirs.calls[j].inputs
-        other = others[place] if place < len(others) else others[-1]
-        if theirs.recorded.names[other.name] != name:
-            other = next(s for s in others if theirs.recorded.names[s.name] == name)
-        left, right = source_of(ours, slot), source_of(theirs, other)
+        left, right = self._source_pair(i, place)
         match left, right:
             case FromCall(), FromCall():
                 blame = self._of_makers(i, left, right)

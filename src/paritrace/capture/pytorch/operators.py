@@ -42,6 +42,7 @@ class Operator:
     `written` and `overwritten` hold positions (int) and names (str) of arguments; `overwritten` ones are written
     without being read. `base` is the name without underscores, for checking a backward link. `reads_storage`: an
     argument is a storage, no tensor, whose bytes come from outside what is observed (a file that `torch.load` reads).
+    `is_view`: every output aliases an input that is not written, so that readers of it read what made the input.
     """
 
     name: str
@@ -54,6 +55,7 @@ class Operator:
     collective: bool
     function_id: int
     reads_storage: bool = False
+    is_view: bool = False
 
 
 def region(function_id: int) -> Operator:
@@ -89,7 +91,12 @@ def describe(func: Any, function_id: int) -> Operator:
         collective=func.namespace in _COLLECTIVES,
         function_id=function_id,
         reads_storage=any(str(argument.type) == "Storage" for argument in schema.arguments),
+        is_view=bool(schema.returns) and all(_is_alias(returned.alias_info) for returned in schema.returns),
     )
+
+
+def _is_alias(alias_info: Any) -> bool:
+    return alias_info is not None and not alias_info.is_write
 
 
 def _is_random_fill(name: str) -> bool:

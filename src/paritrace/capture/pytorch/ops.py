@@ -204,6 +204,8 @@ class OpObserver:
         flags = 0 if grad_enabled else Flag.NO_GRAD
         if operator.inplace:
             flags |= Flag.INPLACE
+        if operator.is_view:
+            flags |= Flag.VIEW
         scope = self._scopes.scope
         slots = tuple(inputs)
         link, node_name = UNLINKED, NO_LINK
