@@ -165,7 +165,7 @@ def assert_within_bounds(text: str) -> None:
 
 
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
-@given(st.from_type(Comparison), st.booleans())
+@given(st.builds(Comparison, schemes=st.dictionaries(st.text(), st.text())), st.booleans())
 def test_cp29_any_comparison_stays_within_34_lines_of_100_columns(comparison: Comparison, kept: bool) -> None:
     assert_within_bounds(first_screen(comparison, kept=KEPT if kept else None))
 
