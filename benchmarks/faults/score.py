@@ -12,6 +12,7 @@ from pathlib import Path
 from benchmarks.faults.case import Control, Fault, Score
 from benchmarks.faults.controls import CONTROLS
 from benchmarks.faults.faults import FAULTS
+from benchmarks.faults.generated import generated_controls, generated_faults
 from benchmarks.faults.judging import Sources, claims_of, judge_control, judge_fault, said
 from benchmarks.faults.running import Captured, RunFailedError, Workplace
 from benchmarks.faults.table import as_json, as_markdown, as_text
@@ -21,7 +22,7 @@ Case = Fault | Control
 
 def main(arguments: list[str] | None = None) -> int:
     options = parse(arguments)
-    chosen = select(options.only)
+    chosen = generated(options.generated, seed=options.seed) if options.generated else select(options.only)
     try:
         if options.keep is not None:
             scores = list(score_all(chosen, Path(options.keep)))
@@ -42,6 +43,10 @@ def parse(arguments: list[str] | None) -> argparse.Namespace:
     parser.add_argument("--json", dest="format", action="store_const", const="json", default="text")
     parser.add_argument("--markdown", dest="format", action="store_const", const="markdown")
     parser.add_argument("--only", action="append", default=[], metavar="NAME", help="score this pair; may be repeated")
+    parser.add_argument(
+        "--generated", type=int, default=0, metavar="N", help="N generated faults and N controls instead"
+    )
+    parser.add_argument("--seed", type=int, default=0, help="of the generated pairs")
     parser.add_argument("--keep", metavar="DIR", help="keep the runs in this new directory")
     return parser.parse_args(arguments)
 
@@ -54,6 +59,10 @@ def select(names: Iterable[str]) -> list[Case]:
     if unknown:
         raise SystemExit(f"unknown: {', '.join(unknown)}; known: {', '.join(every)}")
     return [every[name] for name in names] or list(every.values())
+
+
+def generated(count: int, *, seed: int) -> list[Case]:
+    return [*generated_faults(count, seed=seed), *generated_controls(count, seed=seed)]
 
 
 def score_all(cases: Iterable[Case], root: Path) -> Iterator[Score]:

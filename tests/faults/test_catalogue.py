@@ -8,6 +8,7 @@ from benchmarks.faults.case import Control, Fault
 from benchmarks.faults.checkouts import WORKLOAD, edited, write_checkout
 from benchmarks.faults.controls import CONTROLS
 from benchmarks.faults.faults import FAULTS
+from benchmarks.faults.generated import generated_controls, generated_faults
 from benchmarks.faults.judging import Sources
 from benchmarks.faults.score import texts
 
@@ -42,6 +43,14 @@ def test_a_fault_changes_few_lines_or_one_weight(fault: Fault) -> None:
         after = edited(text, file=source.name, edits=fault.candidate.edits)
         changed += len(set(after.splitlines()) - set(text.splitlines()))
     assert changed in (1, 2) or (changed == 0 and fault.candidate.weights)
+
+
+def test_generated_pairs_are_reproducible_programs(tmp_path: Path) -> None:
+    cases: list[Fault | Control] = [*generated_faults(40, seed=3), *generated_controls(40, seed=3)]
+    assert cases[:40] == list(generated_faults(40, seed=3))
+    for number, case in enumerate(cases):
+        script = write_checkout(case.candidate, directory=tmp_path / str(number))
+        compile(script.with_name("model.py").read_text(encoding="utf-8"), "model.py", "exec")
 
 
 def test_an_edit_that_does_not_apply_is_an_error() -> None:

@@ -1,4 +1,4 @@
-"""Lazy modules, quantised modules and tensors, mkldnn tensors, named tensors, buffers that are None."""
+"""Lazy modules, quantised modules and tensors, mkldnn tensors, buffers that are None."""
 import warnings
 
 import torch
@@ -14,7 +14,6 @@ print(quantised(torch.randn(3, 8)).sum().item().hex())
 tensor = torch.quantize_per_tensor(torch.randn(4), 0.1, 0, torch.qint8)
 print((tensor.dequantize() * 2).sum().item().hex())
 print(model[0](torch.randn(2, 8)).to_mkldnn().to_dense().shape)
-print(torch.randn(2, 3, names=("a", "b")).sum("a").names)
 layer = nn.Linear(2, 2, bias=False)
 layer.register_buffer("nothing", None)
 print(layer(torch.ones(1, 2)).sum().item().hex())
