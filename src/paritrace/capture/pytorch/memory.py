@@ -17,6 +17,9 @@ from paritrace.evidence.gaps import CaptureGap, Gap
 Buffer = Any  # a ctypes char array or a contiguous uint8 array: both are read through the buffer protocol
 _PLAIN = frozenset({torch.Tensor, torch.nn.Parameter, torch.nn.Buffer})
 RELEASED = Gap(CaptureGap.NO_DATA, "storage holds no bytes")
+MAX_REPEATED_BYTES = (
+    1 << 30
+)  # an expanded view is written out to be summarised: beyond 1 GiB that could end the workload
 _EMPTY = np.empty(0, np.uint8)
 _WORDS = {1: np.uint8, 2: np.uint16, 4: np.uint32, 8: np.uint64, 16: np.complex128}
 
@@ -67,6 +70,9 @@ def geometry_of(tensor: torch.Tensor) -> Geometry:
     )
     sizes, steps = tuple(size for _, size in held), tuple(stride for stride, _ in held)
     elements = 0 if count == 0 else _product(sizes)
+    span = 0 if count == 0 else (sum((n - 1) * s for n, s in zip(sizes, steps, strict=True)) + 1) * itemsize
+    if gap is None and count * itemsize > max(span, MAX_REPEATED_BYTES):
+        gap = Gap(CaptureGap.OVER_BUDGET, "elements repeated in memory")
     return Geometry(
         dtype=dtype_name(tensor.dtype),
         itemsize=itemsize,
@@ -78,7 +84,7 @@ def geometry_of(tensor: torch.Tensor) -> Geometry:
         dense=_is_dense(sizes, steps),
         contiguous=gap is None and _is_contiguous(shape, strides),
         num_bytes=elements * itemsize,
-        span=0 if count == 0 else (sum((n - 1) * s for n, s in zip(sizes, steps, strict=True)) + 1) * itemsize,
+        span=span,
         gap=gap,
     )
 
@@ -157,7 +163,7 @@ def _unreadable(tensor: torch.Tensor) -> Gap[CaptureGap] | None:
 
 
 def _shape(tensor: torch.Tensor) -> tuple[int, ...]:
-    if tensor.is_nested and tensor.layout is torch.strided:
+    if tensor.is_nested:  # the other sizes are not numbers
         return (int(tensor.size(0)),)
     return tuple(int(size) for size in tensor.shape)
 
@@ -172,10 +178,10 @@ def _is_dense(sizes: tuple[int, ...], strides: tuple[int, ...]) -> bool:
 
 
 def _is_contiguous(shape: tuple[int, ...], strides: tuple[int, ...]) -> bool:
+    if 0 in shape:
+        return True
     expected = 1
     for size, stride in zip(reversed(shape), reversed(strides), strict=True):
-        if size == 0:
-            return True
         if size != 1 and stride != expected:
             return False
         expected *= size

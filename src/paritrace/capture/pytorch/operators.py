@@ -23,6 +23,24 @@ _OVERWRITES = frozenset(
         "set_",
     )
 )
+# Written in part: what they leave out of a fresh buffer is uninitialised after them as before (CA-35).
+_PARTLY = frozenset(
+    (
+        "index_put_",
+        "_index_put_impl_",
+        "index_copy_",
+        "index_fill_",
+        "index_add_",
+        "index_reduce_",
+        "scatter_",
+        "scatter_add_",
+        "scatter_reduce_",
+        "masked_fill_",
+        "masked_scatter_",
+        "put_",
+        "fill_diagonal_",
+    )
+)
 _ALLOCATES = ("empty", "new_empty", "_empty_affine_quantized")
 REGION = "inductor.compiled_region"
 WITHOUT_TENSORS = frozenset({"profiler"})  # namespaces of bookkeeping that reaches the dispatcher
@@ -43,6 +61,7 @@ class Operator:
     without being read. `base` is the name without underscores, for checking a backward link. `reads_storage`: an
     argument is a storage, no tensor, whose bytes come from outside what is observed (a file that `torch.load` reads).
     `is_view`: every output aliases an input that is not written, so that readers of it read what made the input.
+    `partly`: which elements it writes depends on values, and the rest stays as it was.
     """
 
     name: str
@@ -56,6 +75,7 @@ class Operator:
     function_id: int
     reads_storage: bool = False
     is_view: bool = False
+    partly: bool = False
 
 
 def region(function_id: int) -> Operator:
@@ -90,6 +110,7 @@ def describe(func: Any, function_id: int) -> Operator:
         seeded=torch.Tag.nondeterministic_seeded in func.tags,
         collective=func.namespace in _COLLECTIVES,
         function_id=function_id,
+        partly=name in _PARTLY,
         reads_storage=any(str(argument.type) == "Storage" for argument in schema.arguments),
         is_view=bool(schema.returns) and all(_is_alias(returned.alias_info) for returned in schema.returns),
     )

@@ -67,7 +67,7 @@ class Slots:
             for _, tensor in written:
                 kind = self._kinds.of(tensor)
                 if kind.readable:
-                    self._log.written(tensor, kind)
+                    self._log.written(tensor, kind, partly=operator.partly)
         wrote = {id(tensor) for _, tensor in written}
         named = [(self._position("out", index) if index >= 0 else self._name("out"), item) for index, item in returned]
         seen = {id(tensor) for _, tensor in returned}

@@ -75,12 +75,15 @@ class WriteLog:
         if kind.readable:
             self.entry(tensor)[0].origins.setdefault((tensor.data_ptr(), kind.signature), origin)
 
-    def written(self, tensor: torch.Tensor, kind: KnownKind) -> None:
-        """A call has just written this tensor in place: earlier fingerprints and views of its storage are void."""
+    def written(self, tensor: torch.Tensor, kind: KnownKind, *, partly: bool = False) -> None:
+        """A call has just written this tensor in place: earlier fingerprints and views of its storage are void.
+
+        `partly`: elements it left out stay uninitialised if they were.
+        """
         entry, _ = self.entry(tensor)
         entry.bits.clear()
         entry.producers.clear()
-        if entry.unwritten is not False:
+        if entry.unwritten is not False and not partly:
             self._mark_written(entry, tensor, kind)
 
     def produced(
