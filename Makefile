@@ -42,7 +42,7 @@ check-layers: .venv/.ready
 	$(BIN)/lint-imports
 
 check-docs: .venv/.ready
-	$(BIN)/python docs/generate.py --check
+	$(BIN)/python -m docs.generate --check
 
 format: .venv/.ready
 	$(BIN)/ruff format .
@@ -52,11 +52,11 @@ bench: .venv/.ready
 	$(BIN)/python -m benchmarks.run
 
 docs: .venv/.ready
-	$(BIN)/python docs/generate.py
+	$(BIN)/python -m docs.generate
 
 golden: .venv/.ready
 	PARITRACE_UPDATE_GOLDEN=1 $(PYTEST) -n $(WORKERS) -m "slow or not slow"
-	$(BIN)/python docs/generate.py
+	$(BIN)/python -m docs.generate
 
 hooks:
 	git config core.hooksPath .githooks

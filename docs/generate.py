@@ -1,4 +1,4 @@
-"""Writes the reference pages that are made from the code: `python docs/generate.py`, with `--check` only compares."""
+"""Writes the reference pages that are made from the code: `python -m docs.generate`, with `--check` only compares."""
 
 import argparse
 import sys
@@ -9,6 +9,7 @@ from typing import TypeVar
 
 import click
 
+from docs.figures import with_figures
 from paritrace.cli.entry import COMMANDS, PROGRAM, load_command, paritrace
 from paritrace.cli.options import options_by_key
 from paritrace.cli.schema import FORMATS, schema_text
@@ -17,6 +18,7 @@ from paritrace.reports.wording import CLASSES, GROUPS, REASONS
 Word = TypeVar("Word", bound=StrEnum)
 
 REFERENCE = Path(__file__).parent / "reference"
+README = Path(__file__).parents[1] / "README.md"
 SCHEMAS = Path(__file__).parent.parent / "schemas"
 WIDTH = 100
 HEAD = """# Command line
@@ -113,9 +115,15 @@ VOCABULARY: dict[str, dict[str, str]] = {
 
 
 def pages() -> dict[Path, str]:
-    """Every generated page with its text; the published JSON Schemas too."""
+    """Every generated page with its text; the published JSON Schemas and the figures of the README too."""
     schemas = {SCHEMAS / f"{name}.json": schema_text(name) for name in FORMATS}
-    return {REFERENCE / "cli.md": command_line_page(), REFERENCE / "vocabulary.md": vocabulary_page(), **schemas}
+    readme = with_figures(README.read_text(encoding="utf-8"))
+    return {
+        REFERENCE / "cli.md": command_line_page(),
+        REFERENCE / "vocabulary.md": vocabulary_page(),
+        README: readme,
+        **schemas,
+    }
 
 
 def main() -> int:

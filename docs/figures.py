@@ -1,0 +1,40 @@
+"""The figures of the README: taken from what the measurements wrote, never typed in."""
+
+import re
+from pathlib import Path
+
+ROOT = Path(__file__).parents[1]
+RESULTS = ROOT / "benchmarks" / "results.md"
+SAME_BITS = ROOT / "benchmarks" / "same_bits.md"
+
+_MARKED = re.compile(r"<!-- (?P<name>measurements|same bits): made by make docs -->\n.*?<!-- end -->\n", re.DOTALL)
+_TABLE_HEAD = re.compile(r"^\| (PF-\w+) \| ratio \|")
+
+
+def with_figures(readme: str) -> str:
+    """The README with each marked part made anew."""
+    return _MARKED.sub(lambda found: f"{_opening(found['name'])}\n\n{_part(found['name'])}\n\n<!-- end -->\n", readme)
+
+
+def _opening(name: str) -> str:
+    return f"<!-- {name}: made by make docs -->"
+
+
+def _part(name: str) -> str:
+    if name == "measurements":
+        return goals_table(RESULTS.read_text(encoding="utf-8"))
+    return SAME_BITS.read_text(encoding="utf-8").strip()
+
+
+def goals_table(results: str) -> str:
+    """Every measured ratio that has a goal, in one table, under the line that says where it was measured."""
+    rows: list[str] = []
+    figure = ""
+    for line in results.splitlines():
+        head = _TABLE_HEAD.match(line)
+        figure = head[1] if head else figure
+        cells = [cell.strip() for cell in line.strip("|").split("|")]
+        if head is None and line.startswith("| ") and len(cells) == 5 and cells[3]:
+            rows.append(f"| {figure} | {' | '.join(cells)} |")
+    where = next((line for line in results.splitlines() if line.startswith("Measured on ")), "")
+    return "\n".join([where, "", "| | | ratio | against | goal | |", "|---|---|---|---|---|---|", *rows])
