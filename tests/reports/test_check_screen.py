@@ -35,7 +35,7 @@ def checked(*invariants: Invariant) -> Checked:
     return Checked(FORMAT, VERSION, RunRef("a", "0" * 64, "A"), invariants, {"rank-0": COVERAGE}, counts, ())
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
+@settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
 @given(st.from_type(Checked))
 def test_su7_any_check_stays_within_bounds(found: Checked) -> None:
     assert_within_bounds(check_screen(found))

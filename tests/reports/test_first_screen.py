@@ -164,8 +164,19 @@ def assert_within_bounds(text: str) -> None:
         assert line.isprintable()
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
-@given(st.builds(Comparison, schemes=st.dictionaries(st.text(), st.text())), st.booleans())
+COMPARISONS = st.builds(Comparison, schemes=st.dictionaries(st.text(), st.text()))
+ANY = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
+
+
+@settings(ANY, max_examples=8)
+@given(COMPARISONS, st.booleans())
+def test_cp29_comparisons_of_any_content_stay_within_34_lines_of_100_columns(found: Comparison, kept: bool) -> None:
+    assert_within_bounds(first_screen(found, kept=KEPT if kept else None))
+
+
+@pytest.mark.slow
+@settings(ANY, max_examples=150)
+@given(COMPARISONS, st.booleans())
 def test_cp29_any_comparison_stays_within_34_lines_of_100_columns(comparison: Comparison, kept: bool) -> None:
     assert_within_bounds(first_screen(comparison, kept=KEPT if kept else None))
 
