@@ -124,6 +124,14 @@ def test_p1_what_was_not_recorded_around_the_runs_is_not_called_equal() -> None:
     assert "nothing recorded around the runs differs" not in unknown
 
 
+def test_changed_code_with_equal_results_is_measured_by_what_was_recorded() -> None:
+    text = first_screen(replace(comparisons.agreeing(), ladder=comparisons.ladder(code=Mark.BEYOND)))
+    assert text.startswith(
+        "[result]    The runs differ in code, and no paired call does: bits agree (xxh3-64) in all 6,120"
+    )
+    assert "of recorded fields only" in text.splitlines()[2]
+
+
 def test_next_commands_that_need_a_kept_result_are_left_out_without_one() -> None:
     assert "paritrace explain F1" in first_screen(comparisons.parted(), kept=KEPT)
     assert "paritrace explain F1" not in first_screen(comparisons.parted())

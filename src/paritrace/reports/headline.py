@@ -5,6 +5,8 @@ from paritrace.reports.layout import Section, paragraph
 from paritrace.reports.wording import count, module_or_root, ranges
 
 BITS_ONLY = "bits only"
+RECORDED_ONLY = "of recorded fields only: agreeing fingerprints do not prove that tensors agree"
+AROUND = frozenset({"code", "config"})  # what changed around the runs, not what they computed
 BITS_ONLY_EXPLAINED = "bits only: no perturbed baseline was recorded, so round-off is not told from a fault"
 
 
@@ -32,7 +34,8 @@ def _without_finding(comparison: Comparison, /) -> tuple[str, str]:
         return f"{count(comparison.counts.different, 'paired call')} differ; no call is named.", BITS_ONLY_EXPLAINED
     differing = [rung for rung, mark in comparison.ladder.items() if mark is Mark.BEYOND]
     if differing:
-        return _only_rungs(comparison, differing), BITS_ONLY_EXPLAINED
+        around_only = set(differing) <= AROUND and comparison.counts.paired
+        return _only_rungs(comparison, differing), RECORDED_ONLY if around_only else BITS_ONLY_EXPLAINED
     return _nothing_differs(comparison)
 
 
@@ -80,7 +83,7 @@ def _nothing_differs(comparison: Comparison, /) -> tuple[str, str]:
         f"No difference found on rank {ranges(comparison.ranks_compared)}, step {ranges(comparison.steps_compared)}: "
         f"bits agree ({_scheme(comparison)}) in {_agreeing(comparison)}."
     )
-    return sentence, "of recorded fields only: agreeing fingerprints do not prove that tensors agree"
+    return sentence, RECORDED_ONLY
 
 
 def _nothing_paired(comparison: Comparison, /) -> tuple[str, str]:
