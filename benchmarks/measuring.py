@@ -26,11 +26,11 @@ class Row(NamedTuple):
     def text(self) -> str:
         """The line in Markdown; the last cell says whether the goal was met."""
         if self.goal is None:
-            return f"| {self.what} | {self.value:.2f} | {self.against} | | |"
+            return f"| {self.what} | {self.value:.3f} | {self.against} | | |"
         sign, number = self.goal
         met = self.value <= number if sign == "<=" else self.value >= number
         outcome = "met" if met else "**missed**"
-        return f"| {self.what} | {self.value:.2f} | {self.against} | {sign} {number:g} | {outcome} |"
+        return f"| {self.what} | {self.value:.3f} | {self.against} | {sign} {number:g} | {outcome} |"
 
 
 HEAD = "| {} | ratio | against | goal | |\n|---|---|---|---|---|"

@@ -29,7 +29,7 @@ def test_more_work_costs_more() -> None:
         (Row("x", 1.02, "bare", ("<=", 1.01)), "| <= 1.01 | **missed** |"),
         (Row("x", 0.9, "a read", (">=", 0.9)), "| >= 0.9 | met |"),
         (Row("x", 0.8, "a read", (">=", 0.9)), "| >= 0.9 | **missed** |"),
-        (Row("x", 5.0, "a read"), "| 5.00 | a read | | |"),
+        (Row("x", 5.0, "a read"), "| 5.000 | a read | | |"),
     ],
 )
 def test_a_missed_goal_is_shown(row: Row, end: str) -> None:

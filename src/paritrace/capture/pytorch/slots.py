@@ -107,7 +107,8 @@ class Slots:
     ) -> None:
         if slot.how is How.READ and isinstance(slot.bits, str):
             record, side, index = where
-            self.details.append(summaries.detail(tensor, kind, call=record, side=side, slot=index)[0])
+            bits = slot.bits if kind.geometry.contiguous else None
+            self.details.append(summaries.detail(tensor, kind, call=record, side=side, slot=index, bits=bits)[0])
 
     def _output(
         self, record: int, index: int, name: int, tensor: torch.Tensor, operator: Operator, wrote: bool

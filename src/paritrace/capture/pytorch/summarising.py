@@ -27,13 +27,16 @@ class Summarising:
         self._met.clear()
 
     def detail(
-        self, tensor: torch.Tensor, kind: KnownKind, *, call: int, side: str, slot: int
+        self, tensor: torch.Tensor, kind: KnownKind, *, call: int, side: str, slot: int, bits: str | None = None
     ) -> tuple[calls.Detail, str]:
-        """The full summary of a readable tensor, and its fingerprint in memory order; nothing of it is kept."""
+        """The full summary of a readable tensor, and its fingerprint in memory order; nothing of it is kept.
+
+        `bits`: the fingerprint in logical order, where it has just been taken.
+        """
         geometry = kind.geometry
         address = tensor.data_ptr()
         buffer = logical_buffer(address, geometry)
-        bits = xxhash.xxh3_64_hexdigest(buffer)
+        bits = bits or xxhash.xxh3_64_hexdigest(buffer)
         key = (bits, geometry.dtype, geometry.num_elements)
         summary = self._met.get(key)
         if summary is None:
