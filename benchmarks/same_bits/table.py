@@ -15,6 +15,7 @@ import torch
 import paritrace
 from benchmarks.same_bits.workloads import WORKLOADS, Workload
 
+RESULTS = Path(__file__).parents[1] / "same_bits.md"
 LEVELS: dict[str, tuple[str, ...]] = {
     "digest": ("digest",),
     "module": ("module",),
@@ -59,6 +60,7 @@ def table(names: Iterable[str]) -> tuple[list[str], bool]:
     """Lines of a Markdown table, and whether every cell agrees."""
     columns = ("bare again", *LEVELS)
     lines = [f"| training | {' | '.join(columns)} |", f"|---|{'---|' * len(columns)}"]
+    print("\n".join(lines), flush=True)
     good = True
     for name in names:
         with tempfile.TemporaryDirectory() as place:
@@ -75,7 +77,9 @@ def main() -> int:
     torch.set_num_threads(1)
     chosen = sys.argv[1:] or list(WORKLOADS)
     lines, good = table(chosen)
-    print("\n".join(lines[:2]))
+    if not sys.argv[1:]:
+        where = f"On the CPU with torch {torch.__version__}; `python -m benchmarks.same_bits.table` makes this table."
+        RESULTS.write_text("\n".join([where, "", *lines, ""]), encoding="utf-8")
     return 0 if good else 1
 
 
