@@ -7,7 +7,7 @@ import numpy as np
 
 from paritrace.compare.result import DifferenceClass, Group, Mark, Status
 from paritrace.compare.settings import Settings
-from paritrace.evidence.calls import OriginKind, Phase
+from paritrace.evidence.calls import Flag, Level, OriginKind, Phase
 from paritrace.testing.tables import Named, Out, RunTable, Value, batch, parameter
 from tests.compare.runs import SOURCE, Change, compared, numbers, training
 
@@ -233,3 +233,92 @@ def test_only_a_gradient_norm_may_differ_and_is_then_the_first(tmp_path: Path) -
     assert result.first_difference.slot == "grad_norm"
     assert result.settled is not None
     assert "--steps 0:1" in result.settled.would_settle[0]
+
+
+def test_code_between_modules_that_was_not_recorded_is_the_enclosing_modules(tmp_path: Path) -> None:
+    """At level module alone, what lies between two modules is code of the module around them, not the outside."""
+    unseen = OriginKind.UNKNOWN
+    tables = []
+    for factor in (1.0, 1.5):
+        table = RunTable(levels=(Level.MODULE,))
+        block = table.enter("block", "Block")
+        first = table.enter("block.first", "Linear")
+        made = first.leave(batch(numbers(1)), out=numbers(2))
+        second = table.enter("block.second", "Linear")
+        between = Named(unseen, "", Value(numbers(2) * np.float32(factor)))
+        made = second.leave(between, out=numbers(3) * np.float32(factor))
+        block.leave(batch(numbers(1)), out=made)
+        tables.append(table)
+    found = compared(tmp_path, *tables)
+    first_difference = found.result.first_difference
+    assert first_difference is not None
+    assert (first_difference.group, first_difference.module) == (Group.ORIGINATES, "block")
+    groups = {row.module: row.group for row in found.rows if row.group is not None}
+    assert groups["block.second"] is Group.PROPAGATES
+
+
+def test_an_unrecorded_source_at_the_root_is_undetermined(tmp_path: Path) -> None:
+    tables = []
+    for seed in (1, 2):
+        table = RunTable(levels=(Level.MODULE,))
+        table.enter("m", "M").leave(Named(OriginKind.UNKNOWN, "", Value(numbers(seed))), out=numbers(seed + 5))
+        tables.append(table)
+    result = compared(tmp_path, *tables).result
+    assert result.first_difference is not None
+    assert result.first_difference.group is Group.UNDETERMINED
+    assert result.settled is not None
+    assert "--level op" in result.settled.would_settle[0]
+
+
+def test_another_view_of_the_same_tensor_is_the_stretch_that_took_it(tmp_path: Path) -> None:
+    """Readers of a view name what made the tensor; the view in between is what differs."""
+    tables = []
+    for taken, name in ((slice(0, 48), "split"), (slice(0, 96, 2), "slice")):
+        table = RunTable()
+        made = table.op("mm", batch(numbers(1)), out=numbers(2), line=1)
+        view = np.ascontiguousarray(numbers(2)[taken])
+        table.op(name, made, out=view, line=2, flags=Flag.VIEW)
+        table.op("mul", Out(made.record, 0, Value(view)), out=view * np.float32(3), line=3)
+        tables.append(table)
+    first = compared(tmp_path, *tables).result.first_difference
+    assert first is not None
+    assert (first.group, first.region, first.line) == (Group.ORIGINATES, True, 2)
+
+
+def test_an_input_that_cannot_be_compared_is_followed_upstream(tmp_path: Path) -> None:
+    tables = []
+    for name, array in (("cumsum", numbers(2, 4, 8)), ("arange", np.asfortranarray(numbers(3, 4, 8)))):
+        table = RunTable(levels=(Level.OP,))
+        made = table.op(name, batch(numbers(1)), out=array, line=2)
+        shifted = table.op("unsqueeze", made, out=array[None], line=3)
+        table.op("mul", shifted, out=numbers(5) if name == "cumsum" else numbers(6), line=4)
+        tables.append(table)
+    first = compared(tmp_path, *tables).result.first_difference
+    assert first is not None
+    assert (first.group, first.region, first.line) == (Group.ORIGINATES, True, 2)
+
+
+def test_a_parameter_of_one_side_only_is_a_change(tmp_path: Path) -> None:
+    tables = []
+    for names in (("a", "tied"), ("a",)):
+        table = RunTable()
+        table.state("parameter", {name: numbers(1) for name in names})
+        table.end_step()
+        tables.append(table)
+    changed = compared(tmp_path, *tables).result.changed
+    assert [(c.kind, c.name, c.baseline, c.candidate) for c in changed] == [
+        ("config", "parameter tied", "present", "absent")
+    ]
+
+
+def test_swapping_the_runs_mirrors_pairs_and_places(tmp_path: Path) -> None:
+    there = compared(tmp_path / "there", training(), training(hidden=inserted(1.001)))
+    back = compared(tmp_path / "back", training(hidden=inserted(1.001)), training())
+    paired = {(row.record_id, row.partner, row.basis) for row in there.rows if row.side == "baseline"}
+    mirrored = {(row.partner, row.record_id, row.basis) for row in back.rows if row.side == "baseline"}
+    assert {p for p in paired if p[1] >= 0} == {p for p in mirrored if p[0] >= 0}
+    ours, theirs = there.result.first_difference, back.result.first_difference
+    assert ours is not None
+    assert theirs is not None
+    assert ours.region_calls == theirs.region_calls[::-1]
+    assert (ours.line, ours.module, ours.group) == (theirs.line, theirs.module, theirs.group)

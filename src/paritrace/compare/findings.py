@@ -164,7 +164,7 @@ def sentence(place: Difference) -> str:
     scalars = next((slot for slot in place.slots if slot.difference_class is DifferenceClass.SCALARS), None)
     match place.group:
         case Group.OUTSIDE:
-            return f"The runs differ before any recorded call: {place.cause} (rank {place.rank}, {where})."
+            return f"The runs differ in what the calls read: {place.cause} (rank {place.rank}, {where})."
         case Group.REWIRED:
             return f"{place.function}{module}{at} reads another source at {where} (rank {place.rank}): {place.cause}."
         case Group.ORIGINATES if place.region:

@@ -10,6 +10,7 @@ from paritrace.compare.digests import Digests
 from paritrace.compare.flows import UNKNOWN, Draws, FromCall, FromOrigin, FromUncompared, Source, Views, source_of
 from paritrace.compare.regions import STATEFUL, Regions
 from paritrace.compare.result import Group
+from paritrace.compare.translate import LEVELS
 from paritrace.evidence.calls import Call, Level, OriginKind, Phase
 
 Root = tuple[str, int]
@@ -55,6 +56,12 @@ class _Search:
         self._latest: Root | None = None
         self._first_step: int | None = None
         self._told_outside: set[FromOrigin] = set()
+        self._steps_with_operators = {
+            side.context_of(i)[0]
+            for side in (sides.baseline, sides.candidate)
+            for i, layer in enumerate(side.records.layers)
+            if layer == LEVELS[Level.OP]
+        }
         self._first_of_state: dict[tuple[str, str], int] = {}
         for step, _, moment, group, name in sorted(digests.different, reverse=True):
             if moment == "begin":
@@ -160,8 +167,9 @@ class _Search:
             return Blame(Group.CONTAINS, root=self._found.blames[first].root)
         inner = _within(self._differing, call.id, call.left)
         if inner:
-            first = self._sides.baseline.index_of[inner[0]]
-            return Blame(Group.PROPAGATES, "a call inside reads something that differed before", self._root(first))
+            root = self._root(self._sides.baseline.index_of[inner[0]])
+            if root != ("call", i):
+                return Blame(Group.PROPAGATES, "a call inside reads something that differed before", root)
         return self._inner_region(i)
 
     def _inner_region(self, i: int) -> Blame | None:
@@ -205,6 +213,9 @@ class _Search:
                 blame = self._of_unaligned(self._places(1, maker.call))
             case (FromUncompared(), _) | (_, FromUncompared()):
                 blame = Blame(Group.UNDETERMINED, "what made this input is not part of the comparison")
+            case _ if UNKNOWN in (left, right):
+                undecided = Blame(Group.UNDETERMINED, "what made this input was not recorded")
+                blame = self._of_unrecorded(i, undecided)
             case _:
                 blame = Blame(Group.REWIRED, f"read from {self._told(left, 0)}, now from {self._told(right, 1)}")
         return blame._replace(slot=place) if blame.root else blame._replace(slot=place, root=("call", i))
@@ -242,11 +253,14 @@ class _Search:
             return self._of_unaligned(viewed)
         if verdict is not None and left.output in verdict.unseen_outputs:
             return Blame(Group.UNDETERMINED, f"the output of {self._told_call(left.call)} was not captured")
-        return Blame(Group.OUTSIDE, f"written by nothing recorded after {self._told_call(left.call)} made it")
+        told = f"written by nothing recorded after {self._told_call(left.call)} made it"
+        return self._of_unrecorded(i, Blame(Group.OUTSIDE, told))
 
     def _of_names(self, i: int, left: FromOrigin, right: FromOrigin) -> Blame:
         if left.kind is OriginKind.RNG and right.kind is OriginKind.RNG:
             return self._of_generator(i, left)
+        if UNKNOWN in (left, right) and left != right:
+            return self._of_unrecorded(i, Blame(Group.UNDETERMINED, "what made this input was not recorded"))
         if left != right:
             return Blame(Group.REWIRED, f"read from {self._told(left, 0)}, now from {self._told(right, 1)}")
         if left.kind in STATEFUL or left.kind is OriginKind.GRADIENT:
@@ -255,9 +269,23 @@ class _Search:
         if viewed:
             return self._of_unaligned(viewed)
         if self._latest is not None and left.kind is not OriginKind.BATCH:
-            return Blame(Group.UNDETERMINED, "an input that no recorded call made, after earlier differences")
+            after = Blame(Group.UNDETERMINED, "an input that no recorded call made, after earlier differences")
+            return self._of_unrecorded(i, after)
         what = self._told(left, 0) if left.name else "a tensor that no recorded call made"
-        return Blame(Group.OUTSIDE, what, outside=left)
+        outside = Blame(Group.OUTSIDE, what, outside=left)
+        return outside if left.name else self._of_unrecorded(i, outside)
+
+    def _of_unrecorded(self, i: int, otherwise: Blame) -> Blame:
+        """Where operators were not recorded, what lies between two modules is code of the module around them."""
+        if self._sides.baseline.context_of(i)[0] in self._steps_with_operators:
+            return otherwise
+        parent = self._sides.baseline.index_of.get(self._sides.baseline.calls[i].parent, -1)
+        verdict = self._verdicts.verdicts.get(parent)
+        if verdict is None or verdict.unseen_inputs or not (verdict.inputs or verdict.outputs):
+            return Blame(Group.UNDETERMINED, "made by code that was not recorded")
+        cause = f"made by code of {self._told_call(parent)} that was not recorded"
+        root = self._of_input(parent, verdict.inputs[0]).root if verdict.inputs else ("call", parent)
+        return Blame(Group.PROPAGATES, cause, root)
 
     def _of_state(self, i: int, origin: FromOrigin) -> Blame:
         """A named state that differs: since before anything differed, or since a step that followed a difference."""
@@ -304,7 +332,7 @@ class _Search:
         if not places:
             return Blame(Group.AFTER_UNALIGNED, "made by an unaligned call")
         border = self._regions.border(places)
-        place = max(places)
+        place = max(places, key=self._regions.ends_at)
         if border.differing_call >= 0:
             return Blame(Group.PROPAGATES, self._told_call(border.differing_call), self._root(border.differing_call))
         if border.differing_name is not None:
@@ -312,8 +340,7 @@ class _Search:
                 return Blame(Group.PROPAGATES, self._told(border.differing_name, 0), self._latest)
             return Blame(Group.OUTSIDE, self._told(border.differing_name, 0), outside=border.differing_name)
         if border.agrees:
-            for found in places:
-                self._found.regions.setdefault(found, -1)
+            self._found.regions.setdefault(place, -1)
         return Blame(Group.AFTER_UNALIGNED, "made by an unaligned stretch", ("region", place))
 
     # --- what the rules ask ------------------------------------------------------------------------------------

@@ -40,6 +40,13 @@ class Regions:
         """The stretch that an unpaired call belongs to, -1 if none."""
         return (self.stretches.of_a, self.stretches.of_b)[side][index]
 
+    def ends_at(self, place: int) -> tuple[int, int]:
+        """Sort key of stretches by where they end, alike whichever side is named first."""
+        stretch = self.stretches.found[place]
+        ours = stretch.a[-1] if stretch.a else stretch.after[0]
+        theirs = stretch.b[-1] if stretch.b else stretch.after[1]
+        return (max(ours, theirs), min(ours, theirs))
+
     def border(self, places: frozenset[int]) -> Border:
         """Compare what flows into these stretches, through other unpaired calls as well."""
         if places not in self._borders:
