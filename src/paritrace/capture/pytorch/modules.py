@@ -10,7 +10,7 @@ import sys
 import threading
 import warnings
 from collections.abc import Callable
-from typing import Any, Protocol
+from typing import Any, Protocol, cast
 
 import torch
 from torch.nn.modules import module as torch_module
@@ -51,11 +51,13 @@ class ModuleObserver:
         self._root = root
         self._thread = threading.get_ident()
         self._handles: list[RemovableHandle] = []
+        self._filter: object = None
         self.active = False
 
     def install(self) -> None:
         # Torch tells whoever compiles a module that global hooks fire twice for it; here that is wanted, and ours.
         warnings.filterwarnings("ignore", message=r"Using `torch\.compile\(module\)` when there are global hooks")
+        self._filter = warnings.filters[0]
         self._handles = [
             torch_module.register_module_forward_pre_hook(self._entering),
             torch_module.register_module_forward_hook(self._left, with_kwargs=True, always_call=True),
@@ -65,6 +67,8 @@ class ModuleObserver:
         for handle in self._handles:
             handle.remove()
         self._handles = []
+        if self._filter in warnings.filters:
+            cast(list[object], warnings.filters).remove(self._filter)
 
     def observe(self, name: str, tensor: torch.Tensor) -> None:
         """A record of one tensor that the user named: a call that hands it through."""

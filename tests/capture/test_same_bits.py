@@ -1,0 +1,27 @@
+"""Losses, gradients, weights and generators have the same bits with and without capture, at each level (CA-14, P6)."""
+
+import threading
+from pathlib import Path
+
+import pytest
+import torch
+
+from benchmarks.same_bits.table import LEVELS, row
+from benchmarks.same_bits.workloads import WORKLOADS
+
+
+@pytest.fixture
+def one_thread() -> None:
+    torch.set_num_threads(1)
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("one_thread")
+@pytest.mark.parametrize("name", WORKLOADS)
+def test_every_cell_is_equal(name: str, tmp_path: Path) -> None:
+    before = threading.active_count()
+    agree = row(WORKLOADS[name], tmp_path)
+    assert set(agree) == {"bare again", *LEVELS}
+    assert agree["bare again"], "a training that differs from itself proves nothing"
+    assert [column for column, same in agree.items() if not same] == []
+    assert threading.active_count() <= before + 1, "no thread of ours is left"
