@@ -12,7 +12,7 @@ from paritrace.evidence.calls import Slot
 from paritrace.evidence.gaps import CaptureGap, Gap
 from paritrace.testing.tables import Array
 from tests.compare.runs import numbers
-from tests.compare.slots_pairs import pair
+from tests.compare.slots_pairs import detail_of, pair
 
 ZERO_AND_MORE = np.concatenate([np.zeros(4, np.float32), numbers(3, 92)])
 
@@ -149,3 +149,12 @@ def test_without_details_only_bits_are_known() -> None:
     found = difference_of("out", pair(numbers(1), numbers(2), details=False))
     assert found.difference_class is DifferenceClass.BITS_ONLY
     assert found.relative_error is None
+
+
+def test_captures_with_other_numbers_of_regions_are_folded() -> None:
+    a, b = numbers(1), numbers(2)
+    found = pair(a, b)
+    eight = detail_of(b, "float32", regions=8)
+    told = difference_of("out", SlotPair(found.baseline, found.candidate, found.kinds, (found.details[0], eight)))
+    assert told.byte_ranges == ()
+    assert "folded: 4 regions against 8" in told.note

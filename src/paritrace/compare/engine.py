@@ -74,6 +74,7 @@ def _result(
     loaded: tuple[list[Recorded], list[Recorded]],
     missing: tuple[int, ...],
 ) -> Comparison:
+    # longer than 40 lines: one line for each key of the document, and nothing else
     items = [placed(rank) for rank in ranks]
     first = first_of(items)
     changed = changes(loaded[0][0], loaded[1][0], lines=ranks[0].lines) if ranks else ()

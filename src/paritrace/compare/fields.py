@@ -34,15 +34,20 @@ def difference_of(name: str, pair: SlotPair) -> SlotDifference:
         return SlotDifference(
             name, DifferenceClass.BITS_ONLY, _bits(pair.baseline.bits), _bits(pair.candidate.bits), note=NO_DETAIL
         )
-    for rule in _RULES:
-        found = rule(name, pair, values)
-        if found is not None:
-            return found
-    return _values(name, pair, values)
+    found = next((told for rule in _RULES if (told := rule(name, pair, values)) is not None), None)
+    return _folded(found or _values(name, pair, values), ours, theirs)
 
 
 NO_DETAIL = "only fingerprints were recorded here; capture with --level module for sizes"
 Rule = Callable[[str, SlotPair, Sampled | None], SlotDifference | None]
+
+
+def _folded(found: SlotDifference, ours: Detail, theirs: Detail) -> SlotDifference:
+    """Captures with other numbers of regions share only the whole: one XOR is never split (CP-24)."""
+    if len(ours.regions) == len(theirs.regions):
+        return found
+    note = f"folded: {len(ours.regions) // 16} regions against {len(theirs.regions) // 16}"
+    return _with_note(found, f"{found.note}; {note}" if found.note else note)
 
 
 def kind_text(kind: Kind) -> str:

@@ -10,6 +10,7 @@ from paritrace.compare.digests import Digests
 from paritrace.compare.flows import UNKNOWN, Draws, FromCall, FromOrigin, FromUncompared, Source, Views, source_of
 from paritrace.compare.regions import STATEFUL, Regions
 from paritrace.compare.result import Group
+from paritrace.compare.telling import told_call, told_source
 from paritrace.compare.translate import LEVELS
 from paritrace.evidence.calls import Call, Level, OriginKind, Phase
 
@@ -133,7 +134,7 @@ class _Search:
                 if blame.group in (Group.AFTER_UNALIGNED, Group.PROPAGATES):
                     return blame
             elif left.call in self._found.blames:
-                return Blame(Group.PROPAGATES, self._told_call(left.call), self._root(left.call))
+                return Blame(Group.PROPAGATES, told_call(self._sides, left.call), self._root(left.call))
             else:
                 verdict = self._verdicts.verdicts.get(left.call)
                 more = [] if verdict is None else [(left.call, unseen) for unseen in verdict.unseen_inputs]
@@ -217,7 +218,10 @@ class _Search:
                 undecided = Blame(Group.UNDETERMINED, "what made this input was not recorded")
                 blame = self._of_unrecorded(i, undecided)
             case _:
-                blame = Blame(Group.REWIRED, f"read from {self._told(left, 0)}, now from {self._told(right, 1)}")
+                blame = Blame(
+                    Group.REWIRED,
+                    self._moved(left, right),
+                )
         return blame._replace(slot=place) if blame.root else blame._replace(slot=place, root=("call", i))
 
     def _of_makers(self, i: int, left: FromCall, right: FromCall) -> Blame:
@@ -228,7 +232,10 @@ class _Search:
                 return Blame(Group.REWIRED, "another output of the same call is read")
             return self._of_maker(i, left, right)
         if partner >= 0 and other >= 0:
-            return Blame(Group.REWIRED, f"read from {self._told(left, 0)}, now from {self._told(right, 1)}")
+            return Blame(
+                Group.REWIRED,
+                self._moved(left, right),
+            )
         places: frozenset[int] = frozenset()
         if partner < 0:
             places |= self._places(0, left.call)
@@ -237,7 +244,7 @@ class _Search:
         blame = self._of_unaligned(places)
         for maker, aligned in ((left.call, partner >= 0), (pairing.partner_b[right.call], other >= 0)):
             if aligned and blame.group is Group.AFTER_UNALIGNED and self._output_differs(maker):
-                return Blame(Group.PROPAGATES, self._told_call(maker), self._root(maker))
+                return Blame(Group.PROPAGATES, told_call(self._sides, maker), self._root(maker))
         return blame
 
     def _of_maker(self, i: int, left: FromCall, right: FromCall) -> Blame:
@@ -247,13 +254,13 @@ class _Search:
             left.output in verdict.outputs
             or (left.output in verdict.unseen_outputs and left.call in self._found.blames)
         ):
-            return Blame(Group.PROPAGATES, self._told_call(left.call), self._root(left.call))
+            return Blame(Group.PROPAGATES, told_call(self._sides, left.call), self._root(left.call))
         viewed = self._viewed(i, left, right)
         if viewed:
             return self._of_unaligned(viewed)
         if verdict is not None and left.output in verdict.unseen_outputs:
-            return Blame(Group.UNDETERMINED, f"the output of {self._told_call(left.call)} was not captured")
-        told = f"written by nothing recorded after {self._told_call(left.call)} made it"
+            return Blame(Group.UNDETERMINED, f"the output of {told_call(self._sides, left.call)} was not captured")
+        told = f"written by nothing recorded after {told_call(self._sides, left.call)} made it"
         return self._of_unrecorded(i, Blame(Group.OUTSIDE, told))
 
     def _of_names(self, i: int, left: FromOrigin, right: FromOrigin) -> Blame:
@@ -262,7 +269,10 @@ class _Search:
         if UNKNOWN in (left, right) and left != right:
             return self._of_unrecorded(i, Blame(Group.UNDETERMINED, "what made this input was not recorded"))
         if left != right:
-            return Blame(Group.REWIRED, f"read from {self._told(left, 0)}, now from {self._told(right, 1)}")
+            return Blame(
+                Group.REWIRED,
+                self._moved(left, right),
+            )
         if left.kind in STATEFUL or left.kind is OriginKind.GRADIENT:
             return self._of_state(i, left)
         viewed = self._viewed(i, left, right)
@@ -271,7 +281,7 @@ class _Search:
         if self._latest is not None and left.kind is not OriginKind.BATCH:
             after = Blame(Group.UNDETERMINED, "an input that no recorded call made, after earlier differences")
             return self._of_unrecorded(i, after)
-        what = self._told(left, 0) if left.name else "a tensor that no recorded call made"
+        what = told_source(self._sides, left, 0) if left.name else "a tensor that no recorded call made"
         outside = Blame(Group.OUTSIDE, what, outside=left)
         return outside if left.name else self._of_unrecorded(i, outside)
 
@@ -283,14 +293,14 @@ class _Search:
         verdict = self._verdicts.verdicts.get(parent)
         if verdict is None or verdict.unseen_inputs or not (verdict.inputs or verdict.outputs):
             return Blame(Group.UNDETERMINED, "made by code that was not recorded")
-        cause = f"made by code of {self._told_call(parent)} that was not recorded"
+        cause = f"made by code of {told_call(self._sides, parent)} that was not recorded"
         root = self._of_input(parent, verdict.inputs[0]).root if verdict.inputs else ("call", parent)
         return Blame(Group.PROPAGATES, cause, root)
 
     def _of_state(self, i: int, origin: FromOrigin) -> Blame:
         """A named state that differs: since before anything differed, or since a step that followed a difference."""
         first = self._first_difference_of(origin)
-        told = self._told(origin, 0)
+        told = told_source(self._sides, origin, 0)
         if first is None:
             viewed = self._viewed(i, origin, origin)
             if viewed:
@@ -313,11 +323,11 @@ class _Search:
         before, other = self._draws[0].previous(i), self._draws[1].previous(j)
         pairing = self._sides.pairing
         if before < 0 and other < 0:
-            return Blame(Group.OUTSIDE, self._told(origin, 0), outside=origin)
+            return Blame(Group.OUTSIDE, told_source(self._sides, origin, 0), outside=origin)
         if before >= 0 and pairing.partner_a[before] == other:
             if before in self._found.blames:
-                return Blame(Group.PROPAGATES, self._told_call(before), self._root(before))
-            return Blame(Group.OUTSIDE, self._told(origin, 0), outside=origin)
+                return Blame(Group.PROPAGATES, told_call(self._sides, before), self._root(before))
+            return Blame(Group.OUTSIDE, told_source(self._sides, origin, 0), outside=origin)
         places: frozenset[int] = frozenset()
         if before >= 0 and pairing.partner_a[before] < 0:
             places |= self._places(0, before)
@@ -325,7 +335,7 @@ class _Search:
             places |= self._places(1, other)
         if places:
             return self._of_unaligned(places)
-        return Blame(Group.REWIRED, f"{self._told(origin, 0)}: random numbers are drawn in another order")
+        return Blame(Group.REWIRED, f"{told_source(self._sides, origin, 0)}: random numbers are drawn in another order")
 
     def _of_unaligned(self, places: frozenset[int]) -> Blame:
         places = frozenset(place for place in places if place >= 0)
@@ -334,11 +344,14 @@ class _Search:
         border = self._regions.border(places)
         place = max(places, key=self._regions.ends_at)
         if border.differing_call >= 0:
-            return Blame(Group.PROPAGATES, self._told_call(border.differing_call), self._root(border.differing_call))
+            return Blame(
+                Group.PROPAGATES, told_call(self._sides, border.differing_call), self._root(border.differing_call)
+            )
         if border.differing_name is not None:
+            told = told_source(self._sides, border.differing_name, 0)
             if self._latest is not None:
-                return Blame(Group.PROPAGATES, self._told(border.differing_name, 0), self._latest)
-            return Blame(Group.OUTSIDE, self._told(border.differing_name, 0), outside=border.differing_name)
+                return Blame(Group.PROPAGATES, told, self._latest)
+            return Blame(Group.OUTSIDE, told, outside=border.differing_name)
         if border.agrees:
             self._found.regions.setdefault(place, -1)
         return Blame(Group.AFTER_UNALIGNED, "made by an unaligned stretch", ("region", place))
@@ -363,24 +376,12 @@ class _Search:
         verdict = self._verdicts.verdicts.get(i)
         return verdict is not None and bool(verdict.outputs)
 
+    def _moved(self, left: Source, right: Source) -> str:
+        return f"read from {told_source(self._sides, left, 0)}, now from {told_source(self._sides, right, 1)}"
+
     def _root(self, i: int) -> Root | None:
         blame = self._found.blames.get(i)
         return ("call", i) if blame is None or blame.root is None else blame.root
-
-    def _told(self, source: Source, side: int) -> str:
-        match source:
-            case FromCall(index, _):
-                return self._told_call(index, side=side)
-            case FromOrigin(kind, name):
-                return f"{kind.value} {name}".strip().replace("_", " ", 1)
-            case FromUncompared(record):
-                return f"record {record}, which is not compared"
-
-    def _told_call(self, index: int, *, side: int = 0) -> str:
-        mine = (self._sides.baseline, self._sides.candidate)[side]
-        function = mine.recorded.functions[mine.calls[index].function].name
-        module = mine.module_of(index)
-        return f"{function} in {module}" if module else function
 
 
 def _within(ids: list[int], first: int, last: int) -> list[int]:

@@ -1,0 +1,27 @@
+"""Sources and calls in words, for causes and sentences."""
+
+from typing import assert_never
+
+from paritrace.compare.agreement import Sides
+from paritrace.compare.flows import FromCall, FromOrigin, FromUncompared, Source
+
+
+def told_source(sides: Sides, source: Source, side: int) -> str:
+    """Say where a value comes from, as side 0 (the baseline) or 1 recorded it."""
+    match source:
+        case FromCall(call, _):
+            return told_call(sides, call, side=side)
+        case FromOrigin(kind, name):
+            return f"{kind.value} {name}".strip().replace("_", " ", 1)
+        case FromUncompared(record):
+            return f"record {record}, which is not compared"
+        case _:
+            assert_never(source)
+
+
+def told_call(sides: Sides, index: int, *, side: int = 0) -> str:
+    """A call by its function and module."""
+    mine = (sides.baseline, sides.candidate)[side]
+    function = mine.recorded.functions[mine.calls[index].function].name
+    module = mine.module_of(index)
+    return f"{function} in {module}" if module else function
