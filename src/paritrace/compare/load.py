@@ -26,6 +26,7 @@ from paritrace.evidence.calls import (
     Scalars,
     Scope,
     Site,
+    Slot,
     State,
     StateNames,
     StepMark,
@@ -34,6 +35,9 @@ from paritrace.evidence.codec import Record
 from paritrace.evidence.journal import Loss
 from paritrace.runs.reading import Run
 from paritrace.runs.views import SessionView
+
+UNDEFINED = "undefined_reference"
+"""The gap under which records are counted whose definitions were lost with damaged lines."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -96,7 +100,8 @@ def read(found: Recorded, journal: Batched, *, settings: Settings) -> None:
                 assert isinstance(record, Call)  # for the type checker: `kind` is what the loop can afford
                 found.latest = record.left
                 if record.context not in wanted:
-                    wanted[record.context] = settings.takes_step(contexts[record.context].step)
+                    context = contexts.get(record.context)
+                    wanted[record.context] = context is None or settings.takes_step(context.step)
                 if wanted[record.context]:
                     keep(record)
             elif kind is Detail:
@@ -107,6 +112,42 @@ def read(found: Recorded, journal: Batched, *, settings: Settings) -> None:
             else:
                 _take(found, record, settings)
     found.calls.sort(key=lambda call: call.id)
+    if found.bytes_lost:
+        _leave_out_undefined(found)
+
+
+def _leave_out_undefined(found: Recorded) -> None:
+    """Leave out, and count, what refers to a definition that was lost: nothing can be said of it (EV-8)."""
+    calls = [call for call in found.calls if _is_defined(found, call)]
+    states = [state for state in found.states if state.names in found.state_names]
+    lost = len(found.calls) - len(calls) + len(found.states) - len(states)
+    if lost:
+        found.gaps[UNDEFINED] += lost
+    found.calls, found.states = calls, states
+    for scope in list(found.scopes.values()):  # parents stand before their children
+        if scope.parent and scope.parent not in found.scopes:
+            del found.scopes[scope.id]
+    found.calls = [call for call in calls if not call.scope or call.scope in found.scopes]
+    found.gaps[UNDEFINED] += len(calls) - len(found.calls)
+    found.gaps += Counter()  # drops a zero
+
+
+def _is_defined(found: Recorded, call: Call) -> bool:
+    own = (
+        call.function in found.functions
+        and call.site in found.sites
+        and call.context in found.contexts
+        and (not call.scope or call.scope in found.scopes)
+        and (call.node < 0 or call.node in found.names)
+        and (call.scalars < 0 or call.scalars in found.scalars)
+    )
+    return own and all(_is_slot_defined(found, slot) for slot in (*call.inputs, *call.outputs))
+
+
+def _is_slot_defined(found: Recorded, slot: Slot) -> bool:
+    source = slot.source
+    known = not isinstance(source, int) or source < 0 or source in found.origins
+    return known and slot.name in found.names and slot.kind in found.kinds
 
 
 def _take(found: Recorded, record: Record | Loss, settings: Settings) -> None:

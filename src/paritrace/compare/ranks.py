@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from paritrace.compare.agreement import Agreements, Sides, agreements
 from paritrace.compare.digests import Digests, compare_digests
-from paritrace.compare.load import Recorded
+from paritrace.compare.load import UNDEFINED, Recorded
 from paritrace.compare.origins import Origins, find_origins
 from paritrace.compare.regions import Regions
 from paritrace.compare.result import Unpaired
@@ -14,8 +14,10 @@ from paritrace.compare.translate import Side, translate
 from paritrace.correspondence.engine import correspond
 from paritrace.correspondence.stretches import Stretches, stretches
 from paritrace.evidence.calls import Flag
+from paritrace.evidence.gaps import CountedGap
 
 BITS = "bits"
+DROPPING = frozenset({CountedGap.DROPPED_QUEUE_FULL, CountedGap.DISK_FULL, CountedGap.OVER_BUDGET, UNDEFINED})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,7 +47,9 @@ def compare_rank(baseline: Recorded, candidate: Recorded, *, settings: Settings,
         same_scheme=_scheme(baseline) == _scheme(candidate),
     )
     reasons = (_reasons(ours, theirs, sides, 0), _reasons(theirs, ours, sides, 1))
-    leave_out = tuple({i for i, why in of.items() if why is Unpaired.NOT_RECORDED} for of in reasons)
+    leave_out = tuple(
+        {i for i, why in of.items() if why in (Unpaired.NOT_RECORDED, Unpaired.DROPPED)} for of in reasons
+    )
     apart = stretches(found, leave_out=(leave_out[0], leave_out[1]))
     digests = compare_digests(baseline, candidate, settings=settings)
     verdicts = agreements(sides)
@@ -74,17 +78,18 @@ def _reasons(mine: Side, other: Side, sides: Sides, side: int) -> dict[int, Unpa
     given = pairing.reason_a if side == 0 else pairing.reason_b
     used = {(call.context, layer) for call, layer in zip(other.calls, other.records.layers, strict=True)}
     captured = {(other.recorded.contexts[context].step, layer) for context, layer in used}
+    lost = bool(other.recorded.bytes_lost or DROPPING & other.recorded.gaps.keys())
     found: dict[int, Unpaired] = {}
     for i, partner in enumerate(partners):
         if partner >= 0:
             continue
         flags = mine.calls[i].flags
         if (mine.context_of(i)[0], mine.records.layers[i]) not in captured:
-            found[i] = Unpaired.NOT_RECORDED
+            found[i] = Unpaired.DROPPED if lost else Unpaired.NOT_RECORDED
         elif flags & Flag.COMPILED:
             found[i] = Unpaired.NOT_OBSERVABLE_COMPILED
         elif flags & Flag.LINK_AMBIGUOUS:
             found[i] = Unpaired.LINK_AMBIGUOUS
         else:
-            found[i] = given(i)
+            found[i] = Unpaired.DROPPED if lost and given(i) is Unpaired.STREAM_MISSING else given(i)
     return found

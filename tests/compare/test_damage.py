@@ -1,0 +1,55 @@
+"""A damaged journal is compared as far as it reads, and what is lost is counted (EV-8, CP-3c)."""
+
+from pathlib import Path
+
+import pytest
+
+from paritrace.compare.engine import compare
+from paritrace.compare.result import Comparison
+from paritrace.runs.reading import open_run
+from paritrace.testing.tables import RunTable
+from tests.compare.runs import training
+
+
+def against(place: Path, journal: bytes) -> Comparison:
+    """The whole run against one whose journal holds these bytes."""
+    training(steps=1).write(place / "a")
+    broken = training(steps=1).write(place / "b")
+    path = next(broken.glob("sessions/*/calls.jsonl"))
+    path.write_bytes(journal)
+    return compare(open_run(place / "a"), open_run(broken)).result
+
+
+def lines_of(place: Path) -> list[bytes]:
+    run = training(steps=1).write(place / "whole")
+    return next(run.glob("sessions/*/calls.jsonl")).read_bytes().splitlines(keepends=True)
+
+
+@pytest.mark.slow
+def test_no_lost_line_breaks_a_comparison(tmp_path: Path) -> None:
+    lines = lines_of(tmp_path)
+    for number in range(1, len(lines)):
+        damaged = [*lines[:number], b"#" * (len(lines[number]) - 1) + b"\n", *lines[number + 1 :]]
+        result = against(tmp_path / str(number), b"".join(damaged))
+        side = result.coverage["candidate"]
+        assert side.bytes_lost == len(lines[number])
+        assert not side.complete
+        assert all(row.group is not None for row in result.origins)
+        assert result.recorded_on_one_side == ()
+
+
+@pytest.mark.parametrize("kept", [0.1, 0.4, 0.7])
+def test_a_torn_journal_is_compared_as_far_as_it_reads(tmp_path: Path, kept: float) -> None:
+    whole = b"".join(lines_of(tmp_path))
+    result = against(tmp_path, whole[: int(len(whole) * kept)])
+    assert result.counts.calls_candidate < result.counts.calls_baseline
+    assert not result.coverage["candidate"].complete
+    assert result.recorded_on_one_side == ()
+    assert "dropped" in result.undetermined_by_reason["baseline"]
+
+
+def test_two_empty_runs_are_compared(tmp_path: Path) -> None:
+    for name in ("a", "b"):
+        RunTable().write(tmp_path / name)
+    result = compare(open_run(tmp_path / "a"), open_run(tmp_path / "b")).result
+    assert (result.counts.paired, result.first_difference, result.steps_compared) == (0, None, ())
