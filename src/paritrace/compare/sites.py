@@ -54,27 +54,23 @@ class Lines:
 
 
 class SiteKeys(NamedTuple):
-    """The key of every site id of both sides; `moved` are the candidate's sites whose line has another number."""
+    """The key of every site id of both sides."""
 
     baseline: dict[int, Hashable]
     candidate: dict[int, Hashable]
-    moved: set[int]
 
 
 def site_keys(baseline: Mapping[int, Site], candidate: Mapping[int, Site], *, lines: Lines) -> SiteKeys:
     """Give every site of both sides a key that is equal exactly where the sites correspond."""
     ours = {_file(site): site.digest for site in baseline.values() if isinstance(site.digest, str)}
     theirs = {_file(site): site.digest for site in candidate.values() if isinstance(site.digest, str)}
-    keys = SiteKeys({}, {}, set())
+    keys = SiteKeys({}, {})
     for site in baseline.values():
         other = theirs.get(_file(site))
         keys.baseline[site.id] = _key(site, other, side=0, lines=lines)
     for site in candidate.values():
         other = ours.get(_file(site))
-        key = _key(site, other, side=1, lines=lines)
-        keys.candidate[site.id] = key
-        if len(key) == 3 and key[1] != site.line:
-            keys.moved.add(site.id)
+        keys.candidate[site.id] = _key(site, other, side=1, lines=lines)
     return keys
 
 
