@@ -2,6 +2,7 @@
 
 import ctypes
 import json
+from collections.abc import Callable
 from itertools import pairwise
 
 import numpy as np
@@ -11,6 +12,7 @@ import torch
 import xxhash
 from hypothesis import given
 from hypothesis import strategies as st
+from torch._subclasses.fake_tensor import FakeTensorMode
 
 from paritrace.errors import Outcome, RequestError
 from paritrace.evidence import mixing
@@ -276,6 +278,35 @@ def test_what_has_no_plain_bytes_is_refused(array: object) -> None:
     with pytest.raises(RequestError) as raised:
         fingerprint(array)
     assert (raised.value.outcome, raised.value.code) == (Outcome.REFUSED, "fingerprint_array")
+
+
+def released() -> torch.Tensor:
+    tensor = torch.ones(300)
+    tensor.untyped_storage().resize_(0)
+    return tensor
+
+
+def fake() -> torch.Tensor:
+    with FakeTensorMode():
+        return torch.ones(3)
+
+
+@pytest.mark.parametrize(
+    "make", [released, lambda: released().view(15, 20).T, fake], ids=["released", "strided", "fake"]
+)
+def test_a_tensor_without_memory_is_refused_and_never_read(make: Callable[[], torch.Tensor]) -> None:
+    with pytest.raises(RequestError) as raised:
+        fingerprint(make())
+    assert raised.value.code == "fingerprint_array"
+
+
+def test_a_tensor_inside_a_function_transform_is_refused() -> None:
+    def inside(row: torch.Tensor) -> torch.Tensor:
+        with pytest.raises(RequestError):
+            fingerprint(row)
+        return row.sum()
+
+    assert torch.func.vmap(inside)(torch.ones(3, 4)).tolist() == [4.0, 4.0, 4.0]
 
 
 @given(st.integers(0, 2**32 - 1))

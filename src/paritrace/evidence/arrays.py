@@ -12,6 +12,7 @@ Bytes = npt.NDArray[np.uint8]
 ReadBuffer = bytes | bytearray | memoryview | ctypes.Array[Any] | npt.NDArray[Any]
 
 _READABLE_DEVICES = ("cpu", "cuda")
+_PLAIN_DISPATCH = "_disabled_torch_dispatch_impl"  # of tensor classes that no Python code dispatches for
 
 
 def as_bytes(buffer: ReadBuffer) -> Bytes:
@@ -59,17 +60,29 @@ def _from_dlpack(foreign: Any) -> npt.NDArray[Any]:
 
 def _torch_bytes(tensor: Any) -> tuple[Bytes, int]:
     """By address: `.numpy()` would make the tensor's storage non-resizable for good (CA-33)."""
-    if str(tensor.layout) != "torch.strided":
-        raise _refused(f"a tensor of layout {tensor.layout} has no single run of bytes")
+    if tensor.is_nested or str(tensor.layout) != "torch.strided":
+        raise _refused("a nested tensor or one of a sparse layout has no single run of bytes")
     if tensor.device.type not in _READABLE_DEVICES:
         raise _refused(f"tensors on device {tensor.device.type!r} cannot be read")
+    if type(tensor).__torch_dispatch__.__name__ != _PLAIN_DISPATCH:
+        raise _refused(f"a {type(tensor).__name__} stands for other tensors and holds no bytes of its own")
+    if tensor.numel() == 0:
+        return np.zeros(0, dtype=np.uint8), tensor.element_size()
+    _require_memory(tensor)
     dense = tensor.detach().resolve_conj().resolve_neg().cpu().contiguous()
-    nbytes = dense.numel() * dense.element_size()
-    if nbytes == 0:
-        return np.zeros(0, dtype=np.uint8), dense.element_size()
-    view = (ctypes.c_uint8 * nbytes).from_address(dense.data_ptr())
+    view = (ctypes.c_uint8 * (dense.numel() * dense.element_size())).from_address(dense.data_ptr())
     view.owner = dense  # the buffer lives as long as the bytes are used
     return np.frombuffer(view, dtype=np.uint8), dense.element_size()
+
+
+def _require_memory(tensor: Any) -> None:
+    """A storage that was released, or a tensor inside a function transform, has no address to read from."""
+    try:
+        address = int(tensor.data_ptr())
+    except RuntimeError as error:
+        raise _refused(f"this tensor gives no address: {error}") from error
+    if address == 0:
+        raise _refused("the storage of this tensor holds no bytes")
 
 
 def _refused(message: str) -> RequestError:
