@@ -280,10 +280,12 @@ def test_what_has_no_plain_bytes_is_refused(array: object) -> None:
     assert (raised.value.outcome, raised.value.code) == (Outcome.REFUSED, "fingerprint_array")
 
 
-def released() -> torch.Tensor:
+def released(*, transposed: bool = False) -> torch.Tensor:
+    """300 elements whose storage was given back, as FSDP does."""
     tensor = torch.ones(300)
+    view = tensor.view(15, 20).T if transposed else tensor
     tensor.untyped_storage().resize_(0)
-    return tensor
+    return view
 
 
 def fake() -> torch.Tensor:
@@ -292,7 +294,7 @@ def fake() -> torch.Tensor:
 
 
 @pytest.mark.parametrize(
-    "make", [released, lambda: released().view(15, 20).T, fake], ids=["released", "strided", "fake"]
+    "make", [released, lambda: released(transposed=True), fake], ids=["released", "strided", "fake"]
 )
 def test_a_tensor_without_memory_is_refused_and_never_read(make: Callable[[], torch.Tensor]) -> None:
     with pytest.raises(RequestError) as raised:
