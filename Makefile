@@ -50,6 +50,7 @@ format: .venv/.ready
 
 bench: .venv/.ready
 	$(BIN)/python -m benchmarks.run
+	$(BIN)/python -m docs.generate
 
 docs: .venv/.ready
 	$(BIN)/python -m docs.generate
