@@ -2,18 +2,18 @@
 
 from bisect import bisect_left
 from collections.abc import Sequence
-from pathlib import PurePath
 
 from msgspec.structs import replace
 
 from paritrace.compare.agreement import judged_slots
+from paritrace.compare.blames import Blame
 from paritrace.compare.fields import difference_of
 from paritrace.compare.flows import FromCall, source_of
-from paritrace.compare.origins import Blame
 from paritrace.compare.ranks import RankComparison
 from paritrace.compare.result import Agreement, Difference, DifferenceClass, Group, SlotDifference
+from paritrace.compare.sites import place_of, shown_file
 from paritrace.compare.translate import Side
-from paritrace.evidence.calls import Site, SourceKind
+from paritrace.evidence.calls import Site
 
 MAX_SLOTS = 8
 MAX_READERS = 3
@@ -119,16 +119,6 @@ def region_difference(of: RankComparison, place: int, shown_by: int) -> Differen
         cause=_region_cause(of, place) + _gradient_reached(of, shown_by),
         next_to_see=_next_to_see(of, shown_by) if shown_by >= 0 else (),
     )
-
-
-def place_of(site: Site) -> str:
-    """A site as FILE:LINE, empty where no line is known."""
-    return f"{shown_file(site)}:{site.line}" if site.line > 0 else ""
-
-
-def shown_file(site: Site) -> str:
-    """A site's file as a person knows it: the main script by its name, which `<main>` stands for in keys (CP-19)."""
-    return PurePath(site.path).name if site.kind is SourceKind.MAIN and site.path else site.file
 
 
 def _has_size(slots: Sequence[SlotDifference]) -> bool:

@@ -25,6 +25,7 @@ class DigestDifference(NamedTuple):
     baseline: str
     candidate: str
     at: int = -1  # `left` of the baseline's call before it
+    other_at: int = -1  # and of the candidate's
 
 
 class Digests(NamedTuple):
@@ -33,6 +34,7 @@ class Digests(NamedTuple):
     equal: set[Key]
     different: dict[Key, DigestDifference]
     unknown: set[Key]
+    places: tuple[dict[Key, int], dict[Key, int]] = ({}, {})  # `left` of the call before each figure, by side
 
     def differs(self, step: int, *groups: str, moment: str = "") -> bool:
         """Whether anything of these groups differs at this step (and moment)."""
@@ -43,16 +45,16 @@ class Digests(NamedTuple):
         seen = any(k[0] == step and k[3] in groups and (not moment or k[2] == moment) for k in self.equal)
         return seen and not self.differs(step, *groups, moment=moment)
 
-    def steps(self) -> list[int]:
-        """The steps of which both sides stated anything."""
-        return sorted({key[0] for key in self.equal} | {key[0] for key in self.different})
+    def steps_inside(self) -> set[int]:
+        """The steps of which both sides stated anything but the begin, which is also the end of the step before."""
+        return {key[0] for key in self.equal | self.different.keys() if key[2] != "begin"}
 
 
 def compare_digests(baseline: Recorded, candidate: Recorded, *, settings: Settings) -> Digests:
     """Compare the two sides figure by figure; a gap on either side makes the figure unknown."""
-    places: dict[Key, int] = {}
-    ours, theirs = dict(_figures(baseline, settings, places)), dict(_figures(candidate, settings, {}))
-    found = Digests(set(), {}, set())
+    places: tuple[dict[Key, int], dict[Key, int]] = ({}, {})
+    ours, theirs = dict(_figures(baseline, settings, places[0])), dict(_figures(candidate, settings, places[1]))
+    found = Digests(set(), {}, set(), places)
     for key in ours.keys() | theirs.keys():
         left, right = ours.get(key), theirs.get(key)
         if left is None or right is None:
@@ -60,7 +62,7 @@ def compare_digests(baseline: Recorded, candidate: Recorded, *, settings: Settin
         elif left == right:
             found.equal.add(key)
         else:
-            found.different[key] = DigestDifference(*key, left, right, places[key])
+            found.different[key] = DigestDifference(*key, left, right, places[0][key], places[1][key])
     idle = _idle_generators(found, ours, theirs)
     for key in idle:
         del found.different[key]

@@ -13,11 +13,12 @@ from paritrace.compare.limits import LIMITS
 from paritrace.compare.load import Recorded, load
 from paritrace.compare.outside import outside_states
 from paritrace.compare.ranks import RankComparison, compare_rank
-from paritrace.compare.result import FORMAT, VERSION, Comparison, Counts, RunRef, Status
+from paritrace.compare.result import FORMAT, VERSION, Comparison, Counts, Difference, RunRef, Status
 from paritrace.compare.rows import Compared
 from paritrace.compare.settings import Settings
 from paritrace.compare.sites import Lines
 from paritrace.compare.undetermined import by_place, by_reason, one_sided, settled
+from paritrace.evidence.calls import Level
 from paritrace.runs.reading import Run
 from paritrace.runs.views import SessionView
 
@@ -79,8 +80,7 @@ def _result(
     first = first_of(items)
     changed = changes(loaded[0][0], loaded[1][0], lines=ranks[0].lines) if ranks else ()
     steps = _steps(ranks)
-    differing = first_differing_step(ranks)
-    step = differing if differing is not None else min(steps, default=0)
+    step = _ladder_step(ranks, first, steps=steps)
     return Comparison(
         format=FORMAT,
         version=VERSION,
@@ -115,23 +115,26 @@ def _result(
     )
 
 
+def _ladder_step(ranks: Sequence[RankComparison], first: Difference | None, *, steps: Sequence[int]) -> int:
+    """The step of the first differing call; without one, of the first differing figure; without any, the first."""
+    if first is not None and first.level != Level.DIGEST:
+        return first.step
+    differing = first_differing_step(ranks)
+    return min(steps, default=0) if differing is None else differing
+
+
 def _reference(run: Run) -> RunRef:
     return RunRef(run_id=run.run_id, digest=run.digest, path=str(run.path))
 
 
 def _steps(ranks: Sequence[RankComparison]) -> tuple[int, ...]:
     """The steps of which both sides stated something or have paired calls."""
-    seen = {step for rank in ranks for step in rank.digests.steps()}
+    seen = {step for rank in ranks for step in rank.digests.steps_inside()}
     for rank in ranks:
         ours = rank.sides.baseline
         contexts = {ours.calls[i].context for i, j in enumerate(rank.sides.pairing.partner_a) if j >= 0}
         seen |= {ours.recorded.contexts[context].step for context in contexts}
-    last = {step + 1 for rank in ranks for step in _marked(rank)}
-    return tuple(sorted(seen - (last - {step for rank in ranks for step in _marked(rank)})))
-
-
-def _marked(rank: RankComparison) -> set[int]:
-    return {mark.step for mark in rank.sides.baseline.recorded.steps}
+    return tuple(sorted(seen))
 
 
 def _levels(ranks: Sequence[RankComparison]) -> tuple[str, ...]:

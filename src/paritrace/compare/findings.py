@@ -5,9 +5,9 @@ from typing import NamedTuple
 
 from msgspec.structs import replace
 
-from paritrace.compare.describe import AROUND, pair_difference, place_of, region_difference
+from paritrace.compare.blames import Blame, Root
+from paritrace.compare.describe import AROUND, pair_difference, region_difference
 from paritrace.compare.digests import DigestDifference
-from paritrace.compare.origins import Blame, Root
 from paritrace.compare.outside import (
     Moment,
     figure_difference,
@@ -48,26 +48,13 @@ def _figures(of: RankComparison) -> Iterator[Placed]:
     if any((figure.group, figure.name) in told for figure in figures) or not figures:
         return
     figure = next((figure for figure in figures if figure.group in WEIGHTS), figures[0])
-    first = stands_first(of, figure)
-    moment = Moment(figure.step, -1, 0, 0) if first else moment_of_figure(figure)
+    moment = Moment(figure.step, -1, 0, 0) if stands_first(of, figure) else moment_of_figure(figure)
+    blame = of.origins.states.get(figure[:5]) or Blame(Group.OUTSIDE, f"{figure.group} {figure.name}")
     reader = _reader_of(of, figure)
     if reader is None:
         yield Placed(moment, figure_difference(of, figure), len(of.origins.blames))
     else:
-        cause = f"{figure.group} {figure.name}{_set_up(of, figure) if first else ''}"
-        blame = Blame(Group.OUTSIDE, cause, slot=reader[1])
-        yield Placed(moment, pair_difference(of, reader[0], blame), len(of.origins.blames) - 1)
-
-
-def _set_up(of: RankComparison, figure: DigestDifference) -> str:
-    """The unaligned calls of the set-up, which may have written what differs."""
-    side = of.sides.candidate
-    sites = {
-        place_of(side.recorded.sites[side.calls[j].site]): None
-        for j in of.reasons[1]
-        if side.calls[j].id < figure.at and side.context_of(j)[0] == figure.step
-    }
-    return f"; unaligned calls before the step at {', '.join(list(sites)[-2:])}" if sites else ""
+        yield Placed(moment, pair_difference(of, reader[0], blame._replace(slot=reader[1])), len(of.origins.blames) - 1)
 
 
 def _reader_of(of: RankComparison, figure: DigestDifference) -> tuple[int, int] | None:
@@ -179,9 +166,12 @@ def sentence(place: Difference) -> str:
                 f"The runs part at {where}{module} (rank {place.rank}): {place.function}{at} gets equal inputs and"
                 f" gives other outputs{_size(place)}."
             )
+        case Group.AFTER_UNALIGNED if place.level == "digest":
+            return f"The runs part at {where} (rank {place.rank}): {place.cause}."
         case _ if place.level == "digest":
             return (
-                f"The runs part at {where} (rank {place.rank}): {place.slot} differs, and no recorded call shows where."
+                f"The runs part at {where} (rank {place.rank}): {_figure(place)} differs, and no recorded call shows"
+                " where."
             )
         case _:
             return (
@@ -190,16 +180,26 @@ def sentence(place: Difference) -> str:
             )
 
 
+def _figure(place: Difference) -> str:
+    """A figure of a step by its group and name: `gradient fc.weight`; a loss or a norm is its own group."""
+    if place.slot == place.function:
+        return place.slot
+    return f"{place.function.replace('_', ' ')} {place.slot}"
+
+
 def _region(place: Difference) -> str:
     ours, theirs = place.region_calls
     if not ours or not theirs:
         side, site = ("baseline", place.baseline_site) if ours else ("candidate", place.candidate_site)
         told = f"recorded on the {side} only at {_file_of(site)} ({place.function})"
-        return (
-            f"1 call {told} changes what follows" if ours + theirs == 1 else f"{ours + theirs} calls {told} change it"
-        )
+        verb = "changes" if ours + theirs == 1 else "change"
+        return f"{_calls(ours + theirs)} {told} {verb} what follows"
     sites = (_file_of(place.baseline_site), _file_of(place.candidate_site))
-    return f"{ours} calls at {sites[0]} against {theirs} at {sites[1]}, whose inputs agree"
+    return f"{_calls(ours)} at {sites[0]} against {theirs:,} at {sites[1]}, whose inputs agree"
+
+
+def _calls(number: int) -> str:
+    return f"{number:,} call" if number == 1 else f"{number:,} calls"
 
 
 def _file_of(site: str) -> str:

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 
+from paritrace.compare.digests import Key
 from paritrace.compare.ranks import RankComparison
 from paritrace.compare.result import LADDER, Change, Mark
 from paritrace.evidence.calls import Phase
@@ -11,9 +12,16 @@ CONFIG_KINDS = frozenset({"config", "argv", "determinism"})
 
 def first_differing_step(ranks: Sequence[RankComparison]) -> int | None:
     """The first step at which a call, a loss, a norm or a state differs."""
-    steps = [key[0] for rank in ranks for key in rank.digests.different]
+    steps = [_made_in(rank, key) for rank in ranks for key in rank.digests.different]
     steps += [rank.sides.baseline.context_of(i)[0] for rank in ranks for i in rank.origins.blames]
     return min(steps, default=None)
+
+
+def _made_in(rank: RankComparison, key: Key) -> int:
+    """Weights that differ at the begin of a step were made in the step before, where that was compared."""
+    before = key[0] - 1
+    made_before = key[2] == "begin" and key[3] in ("parameter", "buffer", "optimizer_state")
+    return before if made_before and before in rank.digests.steps_inside() else key[0]
 
 
 def ladder(ranks: Sequence[RankComparison], changed: Sequence[Change], *, step: int) -> dict[str, Mark]:
@@ -68,6 +76,8 @@ def _phase(rank: RankComparison, step: int, phase: Phase, *, leads_to: Mark) -> 
     ours, theirs = rank.sides.baseline, rank.sides.candidate
     if any(ours.context_of(i)[::2] == (step, phase.value) for i in rank.origins.blames):
         return Mark.BEYOND
+    if any(_stands_in(rank, place, (step, phase.value)) for place in rank.origins.regions):
+        return Mark.BEYOND
     paired = any(
         j >= 0 and ours.context_of(i)[::2] == (step, phase.value) for i, j in enumerate(rank.sides.pairing.partner_a)
     )
@@ -77,6 +87,13 @@ def _phase(rank: RankComparison, step: int, phase: Phase, *, leads_to: Mark) -> 
     if paired and (not apart or leads_to is Mark.AGREES):
         return Mark.AGREES
     return Mark.UNDETERMINED
+
+
+def _stands_in(rank: RankComparison, place: int, moment: tuple[int, str]) -> bool:
+    """Whether a stretch that originates belongs to this step and phase."""
+    stretch = rank.stretches.found[place]
+    side, index = (rank.sides.baseline, stretch.a[0]) if stretch.a else (rank.sides.candidate, stretch.b[0])
+    return side.context_of(index)[::2] == moment
 
 
 def _backward(rank: RankComparison, step: int) -> Mark:

@@ -1,43 +1,17 @@
 """Where differences come from: one group per differing call, regions that originate, consequences counted (CP-8)."""
 
 from bisect import bisect_left, bisect_right, insort
-from collections import Counter
-from dataclasses import dataclass, field
-from typing import NamedTuple
 
 from paritrace.compare.agreement import Agreements, Sides, Verdict
-from paritrace.compare.digests import Digests
+from paritrace.compare.blames import PRECEDENCE, Blame, Origins, Root
+from paritrace.compare.digests import DigestDifference, Digests
 from paritrace.compare.flows import UNKNOWN, Draws, FromCall, FromOrigin, FromUncompared, Source, Views, source_of
 from paritrace.compare.regions import STATEFUL, Regions
 from paritrace.compare.result import Group
 from paritrace.compare.telling import told_call, told_source
 from paritrace.compare.translate import LEVELS
+from paritrace.compare.writers import in_the_optimizer, told_writers, unpaired_writers
 from paritrace.evidence.calls import Call, Level, OriginKind, Phase
-
-Root = tuple[str, int]
-"""What a difference goes back to: ("call", baseline index) or ("region", stretch)."""
-
-
-class Blame(NamedTuple):
-    """The group of a differing pair, why, what it goes back to, and the slot that decided."""
-
-    group: Group
-    cause: str = ""
-    root: Root | None = None
-    slot: int = -1  # place in the baseline's inputs, or -1 for an output
-    outside: FromOrigin | None = None
-
-
-PRECEDENCE = (Group.REWIRED, Group.PROPAGATES, Group.AFTER_UNALIGNED, Group.OUTSIDE, Group.UNDETERMINED)
-
-
-@dataclass(slots=True, kw_only=True)
-class Origins:
-    """All blames of one pair of sessions, by the baseline's index; regions that originate, by stretch."""
-
-    blames: dict[int, Blame] = field(default_factory=dict[int, Blame])
-    regions: dict[int, int] = field(default_factory=dict[int, int])  # stretch -> the differing pair that showed it
-    consequences: Counter[Root] = field(default_factory=Counter[Root])
 
 
 def find_origins(sides: Sides, verdicts: Agreements, *, digests: Digests, regions: Regions) -> Origins:
@@ -78,7 +52,17 @@ class _Search:
             blame = self._blame(i, self._verdicts.verdicts[i])
             self._found.blames[i] = blame
             self._note(i, blame)
+        self._blame_states()
         return self._found
+
+    def _blame_states(self) -> None:
+        """Of the first step at which a figure differs: those that unpaired calls may have written."""
+        different = self._digests.different
+        first = min((key[0] for key in different), default=-1)
+        for key, found in different.items():
+            blame = self._of_writers(found) if key[0] == first else None
+            if blame is not None:
+                self._found.states[key] = blame
 
     def _note(self, i: int, blame: Blame) -> None:
         insort(self._differing, self._sides.baseline.calls[i].id)
@@ -309,7 +293,27 @@ class _Search:
                 return Blame(Group.PROPAGATES, f"{told}, after an earlier difference", self._latest)
         elif self._latest is not None and self._explained(i, origin, first):
             return Blame(Group.PROPAGATES, f"{told} differs since step {first}", self._latest)
-        return Blame(Group.OUTSIDE, told, outside=origin)
+        found = self._state_at(origin, first)
+        written = None if found is None else self._of_writers(found)
+        return written or Blame(Group.OUTSIDE, told, outside=origin)
+
+    def _state_at(self, origin: FromOrigin, step: int | None) -> DigestDifference | None:
+        """A named state as the inventory of that step shows it."""
+        if step is None:
+            return None
+        return self._digests.different.get((step, 0, "begin", STATEFUL.get(origin.kind, ""), origin.name))
+
+    def _of_writers(self, found: DigestDifference) -> Blame | None:
+        """A state that calls without a partner may have written since it was seen last; None if there are none."""
+        writers = unpaired_writers(self._sides, self._digests, found)
+        if not any(writers):
+            return None
+        places = frozenset(self._regions.of(side, i) for side in (0, 1) for i in writers[side])
+        if in_the_optimizer(self._sides, writers) and min(places) >= 0:
+            return self._of_unaligned(places)
+        place = max(places)
+        root = ("region", place) if place >= 0 else None
+        return Blame(Group.AFTER_UNALIGNED, told_writers(self._sides, found, writers), root)
 
     def _explained(self, i: int, origin: FromOrigin, first: int) -> bool:
         """Whether a state that differs since the begin of step `first` follows from something told already."""

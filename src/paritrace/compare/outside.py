@@ -51,7 +51,13 @@ def unexplained(of: RankComparison) -> list[DigestDifference]:
     before = [i for i in of.origins.blames if moment_of_call(of, i) < earliest]
     if any(_explains(of, i) for i in before) or (before and not stands_first(of, differing[0])):
         return []
-    return [found for found in differing if moment_of_figure(found) == earliest]
+    return [found for found in differing if moment_of_figure(found) == earliest and not _written(of, found)]
+
+
+def _written(of: RankComparison, found: DigestDifference) -> bool:
+    """Whether a stretch of unpaired calls made it, and is named for that."""
+    blame = of.origins.states.get(found[:5])
+    return blame is not None and blame.root is not None and blame.root[1] in of.origins.regions
 
 
 def stands_first(of: RankComparison, found: DigestDifference) -> bool:
@@ -117,6 +123,8 @@ def _read_by(of: RankComparison, i: int, origin: FromOrigin, place: int) -> Outs
 def figure_difference(of: RankComparison, figure: DigestDifference) -> Difference:
     """Describe a figure of a step as the place where the runs part: no call is named."""
     read = figure.moment in READ_BY_CALLS
+    written = of.origins.states.get(figure[:5])
+    told = f"{figure.group.replace('_', ' ')} {figure.name}" if read else ""
     module = figure.name.rpartition(".")[0] if figure.group in ("parameter", "buffer", "gradient") else ""
     return Difference(
         rank=of.rank,
@@ -130,9 +138,15 @@ def figure_difference(of: RankComparison, figure: DigestDifference) -> Differenc
         module=module,
         slot=figure.name,
         difference_class=DifferenceClass.BITS_ONLY,
-        group=Group.OUTSIDE if read else Group.UNDETERMINED,
+        group=written.group if written else Group.OUTSIDE if read else Group.UNDETERMINED,
         baseline_record_id=-1,
         candidate_record_id=-1,
-        undetermined_before=sum(of.sides.baseline.context_of(i)[0] <= figure.step for i in of.reasons[0]),
-        cause=f"{figure.group.replace('_', ' ')} {figure.name}" if read else "",
+        undetermined_before=_unpaired_before(of, figure),
+        cause=written.cause if written else told,
     )
+
+
+def _unpaired_before(of: RankComparison, figure: DigestDifference) -> int:
+    """The unpaired calls of both sides that had ended when the figure was taken."""
+    sides = ((of.sides.baseline, figure.at), (of.sides.candidate, figure.other_at))
+    return sum(side.calls[i].left <= at for (side, at), found in zip(sides, of.reasons, strict=True) for i in found)

@@ -3,9 +3,10 @@
 from dataclasses import dataclass
 
 from paritrace.compare.agreement import Agreements, Sides, agreements
+from paritrace.compare.blames import Origins
 from paritrace.compare.digests import Digests, compare_digests
 from paritrace.compare.load import UNDEFINED, Recorded
-from paritrace.compare.origins import Origins, find_origins
+from paritrace.compare.origins import find_origins
 from paritrace.compare.regions import Regions
 from paritrace.compare.result import Unpaired
 from paritrace.compare.settings import Settings

@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from paritrace.compare.agreement import Agreements, Sides
 from paritrace.compare.digests import Digests
-from paritrace.compare.flows import FromCall, FromOrigin, FromUncompared, Source, source_of
+from paritrace.compare.flows import Draws, FromCall, FromOrigin, FromUncompared, Source, source_of
 from paritrace.correspondence.stretches import Stretches
 from paritrace.evidence.calls import OriginKind, Slot
 
@@ -14,6 +14,10 @@ STATEFUL = {
     OriginKind.BUFFER: "buffer",
     OriginKind.OPTIMIZER_STATE: "optimizer_state",
 }
+
+
+Reads = dict[FromOrigin, list[tuple[int, Slot]]]
+"""The calls that read something by name, and the slots they read it through."""
 
 
 class Border(NamedTuple):
@@ -35,6 +39,7 @@ class Regions:
         self.digests = digests
         self._states = {(key[0], key[3], key[4]) for key in digests.different if key[2] == "begin"}
         self._borders: dict[frozenset[int], Border] = {}
+        self._draws = (Draws(sides.baseline), Draws(sides.candidate))
 
     def of(self, side: int, index: int) -> int:
         """The stretch that an unpaired call belongs to, -1 if none."""
@@ -54,7 +59,7 @@ class Regions:
         return self._borders[places]
 
     def _border(self, places: frozenset[int]) -> Border:
-        names: tuple[dict[FromOrigin, Slot], dict[FromOrigin, Slot]] = ({}, {})
+        names: tuple[Reads, Reads] = ({}, {})
         unseen = False
         for side in (0, 1):
             for index, slot in self._inside(side, places):
@@ -64,12 +69,20 @@ class Regions:
                     return differing
                 unseen = unseen or isinstance(source, FromUncompared)
                 if isinstance(source, FromOrigin) and source.name:
-                    names[side].setdefault(source, slot)
-        for origin, slot in names[0].items():
-            other = names[1].get(origin)
-            if other is not None and other.bits != slot.bits:
+                    names[side].setdefault(source, []).append((index, slot))
+        for origin in sorted(names[0].keys() & names[1].keys()):
+            (i, ours), (j, theirs) = (min(side[origin], key=lambda read: read[0]) for side in names)
+            if ours.bits == theirs.bits:
+                continue
+            if origin.kind is not OriginKind.RNG or self._drawn_alike(i, j):
                 return Border(agrees=False, differing_name=origin)
+            unseen = True  # other draws came before on either side: that the states differ says nothing of the outside
         return Border(agrees=not unseen, unseen=unseen)
+
+    def _drawn_alike(self, i: int, j: int) -> bool:
+        """Whether the draws before these two are one pair, or there are none on either side."""
+        before, other = self._draws[0].previous(i), self._draws[1].previous(j)
+        return other == (before if before < 0 else self.sides.pairing.partner_a[before])
 
     def _differing(self, side: int, index: int, source: Source) -> Border | None:
         """What is to blame when this source differs between the sides."""

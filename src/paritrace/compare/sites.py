@@ -1,10 +1,11 @@
 """Spelling the call sites of two runs alike: one key for the same line of two versions of a file (CP-5, CP-19)."""
 
 from collections.abc import Callable, Hashable, Mapping
+from pathlib import PurePath
 from typing import NamedTuple
 
 from paritrace.correspondence.lines import Relation, related_lines
-from paritrace.evidence.calls import Site
+from paritrace.evidence.calls import Site, SourceKind
 
 SourceOf = Callable[[str], str | None]
 
@@ -51,6 +52,16 @@ class Lines:
             return None
         forward = related_lines(left, right)
         return Relations(forward, {j: i for i, j in forward.items()})
+
+
+def place_of(site: Site) -> str:
+    """A site as FILE:LINE, empty where no line is known."""
+    return f"{shown_file(site)}:{site.line}" if site.line > 0 else ""
+
+
+def shown_file(site: Site) -> str:
+    """A site's file as a person knows it: the main script by its name, which `<main>` stands for in keys (CP-19)."""
+    return PurePath(site.path).name if site.kind is SourceKind.MAIN and site.path else site.file
 
 
 class SiteKeys(NamedTuple):

@@ -12,7 +12,7 @@ def told_source(sides: Sides, source: Source, side: int) -> str:
         case FromCall(call, _):
             return told_call(sides, call, side=side)
         case FromOrigin(kind, name):
-            return f"{kind.value} {name}".strip().replace("_", " ", 1)
+            return f"{kind.value.replace('_', ' ')} {name}".strip()
         case FromUncompared(record):
             return f"record {record}, which is not compared"
         case _:

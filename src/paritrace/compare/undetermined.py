@@ -3,8 +3,8 @@
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 
+from paritrace.compare.blames import Blame
 from paritrace.compare.describe import pair_difference
-from paritrace.compare.origins import Blame
 from paritrace.compare.ranks import RankComparison
 from paritrace.compare.result import Difference, Group, OneSided, Settled, UndeterminedPlace, Unpaired
 from paritrace.compare.translate import Side
@@ -112,7 +112,7 @@ def settled(ranks: Sequence[RankComparison], first: Difference | None) -> Settle
         between_baseline=between[0],
         between_candidate=between[1],
         why=dict(sorted(why.items())),
-        would_settle=_would_settle(rank.sides.baseline, first),
+        would_settle=_would_settle(rank, first, between=((start[0], place), (start[1], other))),
     )
 
 
@@ -146,11 +146,13 @@ def _unpaired_in(reasons: Mapping[int, Unpaired], low: int, high: int) -> int:
     return sum(low < i < high for i in reasons)
 
 
-def _would_settle(side: Side, first: Difference) -> tuple[str, ...]:
-    """Commands that would decide it, the cheapest first."""
+def _would_settle(
+    rank: RankComparison, first: Difference, *, between: tuple[tuple[int, int], tuple[int, int]]
+) -> tuple[str, ...]:
+    """Commands that would decide it, the cheapest first; none asks for a level that is recorded already."""
     steps = f"--steps {first.step}:{first.step + 1}"
-    levels = {function.level.value for function in side.recorded.functions.values()}
-    if first.level == "digest":
+    levels = {function.level.value for function in rank.sides.baseline.recorded.functions.values()}
+    if first.level == "digest" and "op" not in levels:
         return (
             f"capture both runs again at this step: paritrace run --level module {steps} -o NEW SCRIPT",
             f"and operator by operator: paritrace run --level module --level op {steps} -o NEW SCRIPT",
@@ -159,4 +161,15 @@ def _would_settle(side: Side, first: Difference) -> tuple[str, ...]:
         return (
             f"capture both runs operator by operator: paritrace run --level module --level op {steps} -o NEW SCRIPT",
         )
-    return (f"read why the calls before it have no partner: paritrace why-not baseline:{first.baseline_record_id}",)
+    apart = _first_unpaired(rank, between)
+    return () if apart is None else (f"read why calls before it have no partner: paritrace why-not {apart}",)
+
+
+def _first_unpaired(rank: RankComparison, between: tuple[tuple[int, int], tuple[int, int]]) -> str | None:
+    """SIDE:ID of the first call without a partner between two places of either side."""
+    for number, (low, high) in enumerate(between):
+        side = (rank.sides.baseline, rank.sides.candidate)[number]
+        found = next((i for i in rank.unpaired[number] if low < i < high), None)
+        if found is not None:
+            return f"{SIDES[number]}:{side.calls[found].id}"
+    return None

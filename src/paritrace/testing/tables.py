@@ -97,6 +97,7 @@ class RunTable:
     _next: itertools.count[int] = field(default_factory=itertools.count)
     _open: list[tuple[int, int]] = field(default_factory=list[tuple[int, int]])  # (record, scope) of the modules around
     step: int = 0
+    microbatch: int = 0
     phase: Phase = Phase.FORWARD
 
     def op(self, name: str, *inputs: Given, out: object = None, **told: Any) -> Out:
@@ -255,9 +256,9 @@ class RunTable:
         return self._ids[key]
 
     def _context(self) -> int:
-        key = ("context", (self.step, self.phase))
+        key = ("context", (self.step, self.microbatch, self.phase))
         if key not in self._ids:
-            self._mark(calls.Context(self._take(key), self.step, 0, self.phase))
+            self._mark(calls.Context(self._take(key), self.step, self.microbatch, self.phase))
         return self._ids[key]
 
     def _kind(self, dtype: str, shape: tuple[int, ...], strides: tuple[int, ...], nbytes: int) -> int:

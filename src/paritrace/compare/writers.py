@@ -1,0 +1,64 @@
+"""Unpaired calls that may have written a state between two looks at it: such a state is not outside (CP-8)."""
+
+from collections.abc import Iterator
+
+from paritrace.compare.agreement import Sides
+from paritrace.compare.digests import DigestDifference, Digests
+from paritrace.compare.flows import FromOrigin, source_of
+from paritrace.compare.sites import place_of
+from paritrace.compare.translate import Side
+from paritrace.evidence.calls import Flag, OriginKind, Phase
+
+WRITTEN_IN_PLACE = frozenset({"parameter", "buffer", "optimizer_state", "gradient"})
+RNG = "rng"
+MAX_SITES = 3
+Writers = tuple[list[int], list[int]]
+
+
+def unpaired_writers(sides: Sides, digests: Digests, found: DigestDifference) -> Writers:
+    """The calls of either side without a partner that may have written what differs since it was last seen."""
+    return (
+        list(_writers(sides.baseline, sides.pairing.partner_a, found, _window(digests, found, 0))),
+        list(_writers(sides.candidate, sides.pairing.partner_b, found, _window(digests, found, 1))),
+    )
+
+
+def in_the_optimizer(sides: Sides, writers: Writers) -> bool:
+    """Whether all of them are steps of an optimizer, whose one purpose is to write parameters and its own state."""
+    places = [(side, i) for side, items in zip((sides.baseline, sides.candidate), writers, strict=True) for i in items]
+    return all(side.context_of(i)[2] == Phase.OPTIMIZER for side, i in places)
+
+
+def told_writers(sides: Sides, found: DigestDifference, writers: Writers) -> str:
+    """What differs, and the lines that may have written it: each side's last ones."""
+    places = {
+        place_of(side.recorded.sites[side.calls[i].site]): None
+        for side, items in zip((sides.baseline, sides.candidate), writers, strict=True)
+        for i in items[-MAX_SITES:]
+    }
+    state = f"{found.group.replace('_', ' ')} {found.name}"
+    return f"{state} differs after calls without a counterpart, {', '.join(list(places)[-MAX_SITES:])}"
+
+
+def _window(digests: Digests, found: DigestDifference, side: int) -> tuple[int, int]:
+    """From when the state was seen last to when it differs, in this side's sequence numbers."""
+    places = digests.places[side]
+    if found.moment == "begin":
+        earlier = (found.step - 1, 0, "begin", found.group, found.name)
+        return places.get(earlier, -1), (found.at, found.other_at)[side]
+    losses = [at for key, at in places.items() if key[0] == found.step and key[2] == "loss"]
+    return max(losses, default=-1), (found.at, found.other_at)[side]
+
+
+def _writers(side: Side, partners: list[int], found: DigestDifference, window: tuple[int, int]) -> Iterator[int]:
+    for i, call in enumerate(side.calls):
+        if partners[i] < 0 and window[0] < call.left <= window[1] and _may_write(side, i, found):
+            yield i
+
+
+def _may_write(side: Side, i: int, found: DigestDifference) -> bool:
+    call = side.calls[i]
+    if found.group == RNG:
+        return FromOrigin(OriginKind.RNG, found.name) in [source_of(side, slot) for slot in call.inputs]
+    inside = side.context_of(i)[2] != Phase.OPTIMIZER and side.module_of(i) != ""
+    return found.group in WRITTEN_IN_PLACE and bool(call.flags & Flag.INPLACE) and not inside
