@@ -22,6 +22,8 @@ class Recipe:
     clipped: float | None = None  # by a call that nobody else makes, after backward
     warmed: float | None = None  # the weight changed in place before the first step
     draws: int = 0  # of the generator before the first step
+    prepared: float | None = None  # the batch scaled by a call of its own
+    counts_its_backwards: bool = False  # the optimizer's calls bear another micro-batch
 
 
 def training(recipe: Recipe) -> RunTable:
@@ -32,15 +34,19 @@ def training(recipe: Recipe) -> RunTable:
         data = numbers(10 + step)
         table.state("parameter", {NAME: weights})
         table.state("rng", {"torch_cpu": generator})
+        given: Out | Named = batch(data)
+        if recipe.prepared is not None:
+            data = data * np.float32(recipe.prepared)
+            given = table.op("scale", given, out=data, line=7)
         table.state("batch", {"args[0]": data}, moment="batch")
         mask, generator = _draw(table, generator, line=9)
         assert isinstance(mask.value, Value)
         product = data * weights * mask.value.array
-        made = table.op("mul", batch(data), parameter(NAME, weights), mask, out=product, line=3)
+        made = table.op("mul", given, parameter(NAME, weights), mask, out=product, line=3)
         table.loss(float(product.sum()))
         table.phase = Phase.BACKWARD
         grads = data * mask.value.array
-        gradient = table.op("mul", made, batch(data), out=grads, line=4)
+        gradient = table.op("mul", made, given, out=grads, line=4)
         if recipe.clipped is not None:
             table.phase, table.microbatch = Phase.FORWARD, 1  # where a capture counts what follows a backward
             grads = grads * np.float32(recipe.clipped)
@@ -72,8 +78,9 @@ def _draw(table: RunTable, generator: Array, *, line: int) -> tuple[Out, Array]:
 
 
 def _optimized(table: RunTable, recipe: Recipe, gradient: Out, weights: Array) -> Array:
-    table.phase = Phase.OPTIMIZER
+    table.phase, table.microbatch = Phase.OPTIMIZER, int(recipe.counts_its_backwards)
     for function, factor in recipe.optimizer:
         before, weights = weights, weights * np.float32(factor)
         table.op(function, parameter(NAME, before), gradient, out=weights, line=6, flags=INPLACE)
+    table.microbatch = 0
     return weights

@@ -16,6 +16,7 @@ from paritrace.evidence import calls
 from paritrace.evidence.calls import Level, Phase
 from paritrace.evidence.gaps import CaptureGap, CountedGap, Gap
 
+THREAD = "main"  # the role of the one thread that is observed, alike in every run (CP-1)
 MAX_GAP_MARKS = 200  # details of one reason kept in the journal; the counts go on
 
 
@@ -29,6 +30,7 @@ class Recorder:
         self.writer = writer
         self.emit = writer.put
         self.definitions = Definitions(writer.put)
+        self.thread = self.definitions.name(THREAD)
         self.sites = Sites(root=root, main=main, emit=writer.put, keep_sources=settings.sources)
         self.steps = Steps()
         self.sequence = 0

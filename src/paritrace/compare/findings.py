@@ -166,8 +166,9 @@ def sentence(place: Difference) -> str:
                 f"The runs part at {where}{module} (rank {place.rank}): {place.function}{at} gets equal inputs and"
                 f" gives other outputs{_size(place)}."
             )
-        case Group.AFTER_UNALIGNED if place.level == "digest":
-            return f"The runs part at {where} (rank {place.rank}): {place.cause}."
+        case Group.AFTER_UNALIGNED:
+            cause = place.cause or "they made what is read here"
+            return f"The runs part at {where}{module} (rank {place.rank}), after calls without a counterpart: {cause}."
         case _ if place.level == "digest":
             return (
                 f"The runs part at {where} (rank {place.rank}): {_figure(place)} differs, and no recorded call shows"

@@ -8,7 +8,7 @@ from paritrace.compare.settings import Settings
 from paritrace.compare.sites import Lines, site_keys
 from paritrace.compare.slots import comparable_kind
 from paritrace.correspondence.records import Flow, Made, Records, Scopes
-from paritrace.evidence.calls import Call, Flag, Level, Origin, OriginKind, Slot
+from paritrace.evidence.calls import Call, Flag, Level, Origin, OriginKind, Phase, Slot
 from paritrace.evidence.gaps import CaptureGap, Gap
 
 ACCUMULATE = "AccumulateGrad:"
@@ -145,7 +145,8 @@ class _Translator:
             pair = (call.context, call.thread)
             if pair not in seen:
                 c = contexts[call.context]
-                seen[pair] = self._streams_of((c.step, c.microbatch, c.phase.value, names.get(call.thread, "")))
+                microbatch = -1 if c.phase is Phase.OPTIMIZER else c.microbatch  # it steps over all of them at once
+                seen[pair] = self._streams_of((c.step, microbatch, c.phase.value, names.get(call.thread, "")))
             found.append(seen[pair])
         return found
 

@@ -11,6 +11,7 @@ from paritrace.evidence.calls import Flag, OriginKind, Phase
 
 WRITTEN_IN_PLACE = frozenset({"parameter", "buffer", "optimizer_state", "gradient"})
 RNG = "rng"
+BATCH = "batch"  # made by any call before the model is
 MAX_SITES = 3
 Writers = tuple[list[int], list[int]]
 
@@ -37,7 +38,7 @@ def told_writers(sides: Sides, found: DigestDifference, writers: Writers) -> str
         for i in items[-MAX_SITES:]
     }
     state = f"{found.group.replace('_', ' ')} {found.name}"
-    return f"{state} differs after calls without a counterpart, {', '.join(list(places)[-MAX_SITES:])}"
+    return f"{state} may have been written at {', '.join(list(places)[-MAX_SITES:])}"
 
 
 def _window(digests: Digests, found: DigestDifference, side: int) -> tuple[int, int]:
@@ -46,13 +47,16 @@ def _window(digests: Digests, found: DigestDifference, side: int) -> tuple[int, 
     if found.moment == "begin":
         earlier = (found.step - 1, 0, "begin", found.group, found.name)
         return places.get(earlier, -1), (found.at, found.other_at)[side]
-    losses = [at for key, at in places.items() if key[0] == found.step and key[2] == "loss"]
-    return max(losses, default=-1), (found.at, found.other_at)[side]
+    now = (found.at, found.other_at)[side]
+    losses = [at for key, at in places.items() if key[0] == found.step and key[2] == "loss" and at < now]
+    return max(losses, default=-1), now
 
 
 def _writers(side: Side, partners: list[int], found: DigestDifference, window: tuple[int, int]) -> Iterator[int]:
     for i, call in enumerate(side.calls):
-        if partners[i] < 0 and window[0] < call.left <= window[1] and _may_write(side, i, found):
+        if partners[i] >= 0 or not window[0] < call.left <= window[1]:
+            continue
+        if _may_write(side, i, found) and (found.moment == "begin" or side.context_of(i)[0] == found.step):
             yield i
 
 
@@ -61,4 +65,6 @@ def _may_write(side: Side, i: int, found: DigestDifference) -> bool:
     if found.group == RNG:
         return FromOrigin(OriginKind.RNG, found.name) in [source_of(side, slot) for slot in call.inputs]
     inside = side.context_of(i)[2] != Phase.OPTIMIZER and side.module_of(i) != ""
+    if found.group == BATCH:
+        return not inside and side.context_of(i)[2] == Phase.FORWARD and bool(call.outputs)
     return found.group in WRITTEN_IN_PLACE and bool(call.flags & Flag.INPLACE) and not inside

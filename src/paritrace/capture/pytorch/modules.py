@@ -235,7 +235,7 @@ class ModuleObserver:
                 entered.workload_site,
                 entered.scope,
                 recorder.context(in_module=True),
-                0,
+                recorder.thread,
                 int(flags) | (0 if torch.is_grad_enabled() else Flag.NO_GRAD),
                 -1,
                 -1,
@@ -285,7 +285,7 @@ class ModuleObserver:
                 recorder.definitions.context(
                     recorder.steps.step, recorder.steps.microbatch, Phase.BACKWARD, recorder.labels
                 ),
-                0,
+                recorder.thread,
                 0,
                 linked,
                 recorder.definitions.name("gradient"),

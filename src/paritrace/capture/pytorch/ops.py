@@ -269,7 +269,7 @@ class OpObserver:
                 begun.place.workload_site,
                 begun.scope,
                 begun.context,
-                0,
+                recorder.thread,
                 begun.flags,
                 begun.link,
                 begun.node,
