@@ -91,8 +91,10 @@ def run(target: Target) -> int:
     except SystemExit as stop:
         return exit_status(stop)
     except BaseException as error:  # noqa: BLE001  shown as the interpreter would show it
-        return _shown(error)
-    return 0
+        uncaught = error
+    else:
+        return 0
+    return _shown(uncaught)  # outside of the handler: it is over for the workload's hook, too
 
 
 def _shown(error: BaseException) -> int:
