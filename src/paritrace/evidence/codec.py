@@ -81,7 +81,7 @@ def encode_lines(records: Iterable[Record]) -> bytes:
 
 def encode_document(document: Struct) -> bytes:
     """Return a document as indented JSON with sorted keys and a last newline (EV-23)."""
-    return msgspec.json.format(msgspec.json.encode(_speakable(document), order="sorted"), indent=2) + b"\n"
+    return msgspec.json.format(msgspec.json.encode(speakable(document), order="sorted"), indent=2) + b"\n"
 
 
 def is_canonical(line: bytes, record: Record) -> bool:
@@ -200,11 +200,11 @@ def _line(record: Record) -> bytes:
     try:
         return _encoder.encode(record) + b"\n"
     except UnicodeEncodeError:
-        return _encoder.encode(_speakable(record)) + b"\n"
+        return _encoder.encode(speakable(record)) + b"\n"
 
 
-def _speakable(record: Struct) -> object:
-    """Return `record` as plain values whose strings can be written as UTF-8."""
+def speakable(record: Struct) -> object:
+    """Return `record` as plain values whose strings can be written as UTF-8: a half surrogate is spelt `\\udcXX`."""
     return _without_halves(msgspec.to_builtins(record))
 
 

@@ -8,6 +8,7 @@ from msgspec import Struct
 from paritrace.compare.checks_result import Checked
 from paritrace.compare.result import Comparison
 from paritrace.errors import EvidenceError
+from paritrace.evidence.codec import speakable
 
 Document = TypeVar("Document", bound=Struct)
 
@@ -15,9 +16,13 @@ Document = TypeVar("Document", bound=Struct)
 def encoded(document: Struct, /) -> bytes:
     """Returns a record as indented JSON: fields in their order, keys of maps sorted, one newline at the end.
 
-    A figure that is not a finite number is `null`, as JSON knows none.
+    A figure that is not a finite number is `null`, as JSON knows none; a name that is no text is spelt with escapes.
     """
-    return msgspec.json.format(msgspec.json.encode(document, order="deterministic"), indent=2) + b"\n"
+    try:
+        data = msgspec.json.encode(document, order="deterministic")
+    except UnicodeEncodeError:
+        data = msgspec.json.encode(speakable(document), order="deterministic")
+    return msgspec.json.format(data, indent=2) + b"\n"
 
 
 def comparison_document(comparison: Comparison, /) -> bytes:
