@@ -5,6 +5,7 @@ from collections.abc import Callable
 import pytest
 import torch
 
+from paritrace.capture.pytorch.internals import sequence_number
 from paritrace.capture.pytorch.links import AMBIGUOUS, UNLINKED, ForwardNodes, Link, Originals
 from paritrace.evidence.calls import Slot
 
@@ -125,9 +126,9 @@ def test_the_numbers_of_torch_are_what_the_rule_takes_them_for() -> None:
     made = []
     for record, (base, act) in enumerate(acts):
         # The mode is asked before the node is made below it, but after autograd took the number.
-        before = torch.autograd._get_sequence_nr()
+        before = sequence_number()
         out = act(x)
-        rose = torch.autograd._get_sequence_nr() > before
+        rose = sequence_number() > before
         nodes.claim(record, base=base, grad_enabled=True, asks_for_grad=out.requires_grad)
         assert rose is out.requires_grad
         made.append(out)

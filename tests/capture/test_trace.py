@@ -4,6 +4,7 @@ import sys
 import traceback
 from pathlib import Path
 
+import numpy as np
 import pytest
 import torch
 
@@ -167,10 +168,22 @@ def test_steps_that_are_named_and_those_of_a_loader(tmp_path: Path) -> None:
     assert [(mark.step, mark.optimizer_steps) for mark in marks] == [(40, 2), (50, 1), (51, 1)]
 
 
-def test_a_negative_step_is_refused_with_and_without_a_capture() -> None:
+@pytest.mark.parametrize("step", [-1, 1.5, "3", None, 1 << 63, torch.ones(2, dtype=torch.int64)])
+def test_a_step_that_is_no_number_from_0_on_is_refused_with_and_without_a_capture(step: object) -> None:
     with pytest.raises(RequestError) as caught:
-        paritrace.step(-1)
-    assert caught.value.code == "bad_steps"
+        paritrace.step(step)  # type: ignore[arg-type]
+    assert (caught.value.code, caught.value.outcome) == ("bad_steps", Outcome.REFUSED)
+
+
+def test_integers_of_numpy_are_numbers(tmp_path: Path) -> None:
+    model, optimizer = model_and_optimizer()
+    with paritrace.trace(tmp_path / "a", steps=(0, 100), diff=False):
+        paritrace.step(np.int64(7))  # type: ignore[arg-type]
+        with paritrace.context(microbatch=np.int32(2)):  # type: ignore[arg-type]
+            train(model, optimizer)
+    found = records(tmp_path / "a")
+    assert {(record.step, record.microbatch) for record in found if isinstance(record, Context)} == {(7, 2)}
+    assert [record.step for record in found if isinstance(record, StepMark)] == [7]
 
 
 def test_levels_follow_the_steps(tmp_path: Path) -> None:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import operator
 import sys
 from collections.abc import Generator, Iterable, Iterator
 from contextlib import ContextDecorator, contextmanager
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, SupportsIndex, TypeVar
 
 from paritrace.capture.launch import without_own_frames
 from paritrace.capture.session import Capture, Workload, begin, without_capture
@@ -119,10 +120,11 @@ class trace(ContextDecorator):  # noqa: N801  used as a function: with paritrace
 
 def step(n: int) -> None:
     """Say that training step `n` begins now. From then on steps are those named, not those of the optimizer (CA-3)."""
-    if n < 0:
-        raise RequestError(f"step {n} is negative", code="bad_steps", fix="number steps from 0")
+    number = _whole_number(n)
+    if number is None or number < 0:
+        raise RequestError(f"step {n!r:.40} is no whole number from 0 on", code="bad_steps", fix="number steps from 0")
     if _current is not None:
-        _current.name_step(n)
+        _current.name_step(number)
 
 
 def steps(loader: Iterable[Item], *, start: int = 0) -> Iterator[Item]:
@@ -139,8 +141,7 @@ def context(**labels: str | int) -> Generator[None]:
     Raises:
         RequestError: Refused: `bad_label`, a value that is neither a text nor a whole number of 64 bits.
     """
-    for name, value in labels.items():
-        _check_label(name, value)
+    known = {name: _label(name, value) for name, value in labels.items()}
     capture = _current
     if capture is None:
         yield
@@ -148,10 +149,11 @@ def context(**labels: str | int) -> Generator[None]:
     recorder = capture.recorder
     before = dict(recorder.labels)
     before_microbatch = recorder.steps.named_microbatch
-    for name, value in labels.items():
+    for name, value in known.items():
         recorder.set_label(name, value)
-    if isinstance(labels.get("microbatch"), int):
-        recorder.steps.named_microbatch = int(labels["microbatch"])
+    microbatch = known.get("microbatch")
+    if isinstance(microbatch, int):
+        recorder.steps.named_microbatch = microbatch
     try:
         yield
     finally:
@@ -166,14 +168,26 @@ def observe(name: str, tensor: torch.Tensor) -> None:
         _current.observer.observe(name, tensor)
 
 
-def _check_label(name: str, value: object) -> None:
-    if isinstance(value, str) or (isinstance(value, int) and -(1 << 63) <= value < 1 << 63):
-        return
-    raise RequestError(
-        f"label {name} is no text and no whole number of 64 bits but of type {type(value).__name__}",
-        code="bad_label",
-        fix="give a text, for example the number's own",
-    )
+def _label(name: str, value: object) -> str | int:
+    number = value if isinstance(value, str) else _whole_number(value)
+    if number is None:
+        raise RequestError(
+            f"label {name} is no text and no whole number of 64 bits but of type {type(value).__name__}",
+            code="bad_label",
+            fix="give a text, for example the number's own",
+        )
+    return number
+
+
+def _whole_number(value: object) -> int | None:
+    """What counts: Python's and NumPy's integers, within 64 bits."""
+    if not isinstance(value, SupportsIndex):
+        return None
+    try:
+        number = operator.index(value)
+    except TypeError:  # a tensor of other than one integer has the method, too
+        return None
+    return number if -(1 << 63) <= number < 1 << 63 else None
 
 
 def _here() -> Workload:
