@@ -85,3 +85,29 @@ def test_a_batch_that_calls_of_one_side_made_is_not_outside(tmp_path: Path) -> N
 def test_the_optimizer_pairs_whatever_the_number_of_micro_batches(tmp_path: Path) -> None:
     result = result_of(tmp_path, PLAIN, Recipe(counts_its_backwards=True))
     assert result.counts.undetermined_baseline == result.counts.undetermined_candidate == 0
+
+
+def test_a_state_that_follows_from_gradients_of_a_step_before_is_no_origin(tmp_path: Path) -> None:
+    result = result_of(tmp_path, PLAIN, Recipe(clipped=0.5))
+    assert [found.group for found in result.origins] == []
+    assert result.outside == ()
+
+
+def test_what_is_known_equal_stands_before_the_state_that_differs(tmp_path: Path) -> None:
+    result = result_of(tmp_path, PLAIN, Recipe(warmed=1.01))
+    assert result.settled is not None
+    last = result.settled.last_equal
+    assert last is not None
+    assert (last.function, last.step, last.line) == ("empty", 0, 1)
+    assert (result.settled.between_baseline, result.settled.between_candidate) == (0, 1)
+
+
+def test_an_optimizer_that_was_not_seen_is_not_said_to_agree_when_its_weights_differ(tmp_path: Path) -> None:
+    seen = Recipe(optimizer=(), decay=0.9)  # a change of the weights that no call shows
+    result = result_of(tmp_path, seen, Recipe(optimizer=(), decay=0.8))
+    first = result.first_difference
+    assert first is not None
+    assert (first.group, first.step) == (Group.OUTSIDE, 1)
+    assert first.cause == "parameter fc.weight, which agreed at the begin of step 0"
+    assert result.ladder_step == 0
+    assert (result.ladder["optimizer"], result.ladder["weights+1"]) == (Mark.UNDETERMINED, Mark.BEYOND)

@@ -23,6 +23,7 @@ class Recipe:
     warmed: float | None = None  # the weight changed in place before the first step
     draws: int = 0  # of the generator before the first step
     prepared: float | None = None  # the batch scaled by a call of its own
+    decay: float = 1.0  # of the weight by code that is not recorded
     counts_its_backwards: bool = False  # the optimizer's calls bear another micro-batch
 
 
@@ -83,4 +84,4 @@ def _optimized(table: RunTable, recipe: Recipe, gradient: Out, weights: Array) -
         before, weights = weights, weights * np.float32(factor)
         table.op(function, parameter(NAME, before), gradient, out=weights, line=6, flags=INPLACE)
     table.microbatch = 0
-    return weights
+    return weights * np.float32(recipe.decay)

@@ -106,8 +106,14 @@ def test_cp7_calls_that_could_not_be_compared_are_not_counted_as_agreeing() -> N
 def test_nothing_paired_is_no_agreement() -> None:
     none = replace(comparisons.agreeing(), counts=Counts(10, 12, 0, 0, 0, 0, 10, 12, 0))
     text = first_screen(none)
-    assert text.startswith("[result]    Nothing could be compared: of 10 baseline calls and 12 of the candidate")
+    assert text.startswith("[result]    No call could be compared: of 10 baseline calls and 12 of the candidate")
     assert "bits agree (" not in text
+
+
+def test_nothing_paired_and_no_figure_is_nothing_compared() -> None:
+    unseen = dict.fromkeys(comparisons.ladder(), Mark.UNDETERMINED)
+    none = replace(comparisons.agreeing(), counts=Counts(10, 12, 0, 0, 0, 0, 10, 12, 0), ladder=unseen)
+    assert first_screen(none).startswith("[result]    Nothing could be compared: of 10 baseline calls and 12 of the")
 
 
 def test_only_a_rung_differs_and_no_call() -> None:

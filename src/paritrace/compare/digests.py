@@ -45,6 +45,19 @@ class Digests(NamedTuple):
         seen = any(k[0] == step and k[3] in groups and (not moment or k[2] == moment) for k in self.equal)
         return seen and not self.differs(step, *groups, moment=moment)
 
+    def find(self, step: int, group: str, name: str) -> DigestDifference | None:
+        """The first figure of this step and name that differs."""
+        found = [f for f in self.different.values() if (f.step, f.group, f.name) == (step, group, name)]
+        return min(found, key=lambda f: (f.at, f.microbatch), default=None)
+
+    def agreed_before(self, found: DigestDifference) -> bool:
+        """Whether a state that differs at the begin of a step was seen to agree at the begin of the step before."""
+        return found.moment == "begin" and (found.step - 1, 0, "begin", found.group, found.name) in self.equal
+
+    def differs_before(self, step: int) -> bool:
+        """Whether a batch, a loss or gradients of an earlier step differ: then a state of this step may follow."""
+        return any(key[0] < step and key[2] != "begin" for key in self.different)
+
     def steps_inside(self) -> set[int]:
         """The steps of which both sides stated anything but the begin, which is also the end of the step before."""
         return {key[0] for key in self.equal | self.different.keys() if key[2] != "begin"}

@@ -13,7 +13,7 @@ from paritrace.compare.limits import LIMITS
 from paritrace.compare.load import Recorded, load
 from paritrace.compare.outside import outside_states
 from paritrace.compare.ranks import RankComparison, compare_rank
-from paritrace.compare.result import FORMAT, VERSION, Comparison, Counts, Difference, RunRef, Status
+from paritrace.compare.result import FORMAT, VERSION, Comparison, Counts, Difference, Group, RunRef, Status
 from paritrace.compare.rows import Compared
 from paritrace.compare.settings import Settings
 from paritrace.compare.sites import Lines
@@ -116,8 +116,8 @@ def _result(
 
 
 def _ladder_step(ranks: Sequence[RankComparison], first: Difference | None, *, steps: Sequence[int]) -> int:
-    """The step of the first differing call; without one, of the first differing figure; without any, the first."""
-    if first is not None and first.level != Level.DIGEST:
+    """The step of the first differing call; of a figure or state the step that made it; without any, the first."""
+    if first is not None and first.level != Level.DIGEST and first.group is not Group.OUTSIDE:
         return first.step
     differing = first_differing_step(ranks)
     return min(steps, default=0) if differing is None else differing

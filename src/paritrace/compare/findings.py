@@ -18,6 +18,7 @@ from paritrace.compare.outside import (
 )
 from paritrace.compare.ranks import RankComparison
 from paritrace.compare.result import Difference, DifferenceClass, Finding, Group, SlotDifference
+from paritrace.compare.telling import told_state
 
 STRENGTH = "bits only"
 NAMED = frozenset({Group.ORIGINATES, Group.OUTSIDE, Group.REWIRED})
@@ -49,7 +50,7 @@ def _figures(of: RankComparison) -> Iterator[Placed]:
         return
     figure = next((figure for figure in figures if figure.group in WEIGHTS), figures[0])
     moment = Moment(figure.step, -1, 0, 0) if stands_first(of, figure) else moment_of_figure(figure)
-    blame = of.origins.states.get(figure[:5]) or Blame(Group.OUTSIDE, f"{figure.group} {figure.name}")
+    blame = of.origins.states.get(figure[:5]) or Blame(Group.OUTSIDE, told_state(of.digests, figure))
     reader = _reader_of(of, figure)
     if reader is None:
         yield Placed(moment, figure_difference(of, figure), len(of.origins.blames))

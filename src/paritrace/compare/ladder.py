@@ -106,6 +106,8 @@ def _optimizer(rank: RankComparison, step: int) -> Mark:
     state = _state(rank, step + 1, "optimizer_state")
     if Mark.BEYOND in (calls, state):
         return Mark.BEYOND
+    if calls is not Mark.AGREES and rank.digests.differs(step + 1, "parameter"):
+        return Mark.UNDETERMINED  # its own state agrees, and what it wrote does not
     return _stepped(rank, step, Mark.AGREES if Mark.AGREES in (calls, state) else Mark.UNDETERMINED)
 
 

@@ -8,7 +8,7 @@ from paritrace.compare.digests import DigestDifference, Digests
 from paritrace.compare.flows import UNKNOWN, Draws, FromCall, FromOrigin, FromUncompared, Source, Views, source_of
 from paritrace.compare.regions import STATEFUL, Regions
 from paritrace.compare.result import Group
-from paritrace.compare.telling import told_call, told_source
+from paritrace.compare.telling import told_call, told_source, told_state
 from paritrace.compare.translate import LEVELS
 from paritrace.compare.writers import in_the_optimizer, told_writers, unpaired_writers
 from paritrace.evidence.calls import Call, Level, OriginKind, Phase
@@ -293,14 +293,15 @@ class _Search:
                 return Blame(Group.PROPAGATES, f"{told}, after an earlier difference", self._latest)
         elif self._latest is not None and self._explained(i, origin, first):
             return Blame(Group.PROPAGATES, f"{told} differs since step {first}", self._latest)
-        found = self._state_at(origin, first)
-        written = None if found is None else self._of_writers(found)
-        return written or Blame(Group.OUTSIDE, told, outside=origin)
+        if first is not None and self._digests.differs_before(first):
+            return Blame(Group.PROPAGATES, f"{told} differs since step {first}, after other figures of a step before")
+        found = None if first is None else self._state_at(origin, first)
+        if found is None:
+            return Blame(Group.OUTSIDE, told, outside=origin)
+        return self._of_writers(found) or Blame(Group.OUTSIDE, told_state(self._digests, found), outside=origin)
 
-    def _state_at(self, origin: FromOrigin, step: int | None) -> DigestDifference | None:
+    def _state_at(self, origin: FromOrigin, step: int) -> DigestDifference | None:
         """A named state as the inventory of that step shows it."""
-        if step is None:
-            return None
         return self._digests.different.get((step, 0, "begin", STATEFUL.get(origin.kind, ""), origin.name))
 
     def _of_writers(self, found: DigestDifference) -> Blame | None:

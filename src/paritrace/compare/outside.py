@@ -7,6 +7,7 @@ from paritrace.compare.digests import DigestDifference
 from paritrace.compare.flows import FromOrigin
 from paritrace.compare.ranks import RankComparison
 from paritrace.compare.result import Difference, DifferenceClass, Group, Outside
+from paritrace.compare.telling import told_state
 from paritrace.evidence.calls import Phase
 
 FIGURES = ("begin", "batch", "loss", "grads", "grad_norm")
@@ -124,7 +125,7 @@ def figure_difference(of: RankComparison, figure: DigestDifference) -> Differenc
     """Describe a figure of a step as the place where the runs part: no call is named."""
     read = figure.moment in READ_BY_CALLS
     written = of.origins.states.get(figure[:5])
-    told = f"{figure.group.replace('_', ' ')} {figure.name}" if read else ""
+    told = told_state(of.digests, figure) if read else ""
     module = figure.name.rpartition(".")[0] if figure.group in ("parameter", "buffer", "gradient") else ""
     return Difference(
         rank=of.rank,

@@ -3,6 +3,7 @@
 from typing import assert_never
 
 from paritrace.compare.agreement import Sides
+from paritrace.compare.digests import DigestDifference, Digests
 from paritrace.compare.flows import FromCall, FromOrigin, FromUncompared, Source
 
 
@@ -25,3 +26,9 @@ def told_call(sides: Sides, index: int, *, side: int = 0) -> str:
     function = mine.recorded.functions[mine.calls[index].function].name
     module = mine.module_of(index)
     return f"{function} in {module}" if module else function
+
+
+def told_state(digests: Digests, found: DigestDifference) -> str:
+    """A state that differs at the begin of a step, and since when if that is known."""
+    told = f"{found.group.replace('_', ' ')} {found.name}"
+    return f"{told}, which agreed at the begin of step {found.step - 1}" if digests.agreed_before(found) else told

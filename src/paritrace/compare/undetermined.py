@@ -1,5 +1,6 @@
 """What could not be decided: counts by reason and place, calls of one side, and what would settle it (CP-3c, CP-21)."""
 
+from bisect import bisect_right
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 
@@ -7,8 +8,6 @@ from paritrace.compare.blames import Blame
 from paritrace.compare.describe import pair_difference
 from paritrace.compare.ranks import RankComparison
 from paritrace.compare.result import Difference, Group, OneSided, Settled, UndeterminedPlace, Unpaired
-from paritrace.compare.translate import Side
-from paritrace.evidence.calls import Phase
 
 SIDES = ("baseline", "candidate")
 MAX_PLACES = 200
@@ -95,8 +94,7 @@ def settled(ranks: Sequence[RankComparison], first: Difference | None) -> Settle
     if first is None or first.group not in (Group.UNDETERMINED, Group.AFTER_UNALIGNED):
         return None
     rank = next(rank for rank in ranks if rank.rank == first.rank)
-    place = _place_in(rank.sides.baseline, first.baseline_record_id, first)
-    other = _place_in(rank.sides.candidate, first.candidate_record_id, first)
+    place, other = _places(rank, first)
     last = _last_equal(rank, place)
     start = (-1, -1) if last is None else (last, rank.sides.pairing.partner_a[last])
     between = (_unpaired_in(rank.reasons[0], start[0], place), _unpaired_in(rank.reasons[1], start[1], other))
@@ -116,21 +114,14 @@ def settled(ranks: Sequence[RankComparison], first: Difference | None) -> Settle
     )
 
 
-def _place_in(side: Side, record_id: int, first: Difference) -> int:
-    """Where a difference stands among the calls of a side; of a figure of a step, behind the calls of its phase."""
-    if record_id in side.index_of:
-        return side.index_of[record_id]
-    moment = (first.step, _PHASES.index(first.phase))
-    later = (i for i in range(len(side.calls)) if _moment(side, i) > moment)
-    return next(later, len(side.calls))
-
-
-_PHASES = tuple(phase.value for phase in Phase)
-
-
-def _moment(side: Side, i: int) -> tuple[int, int]:
-    step, _, phase = side.context_of(i)
-    return step, _PHASES.index(phase)
+def _places(rank: RankComparison, first: Difference) -> tuple[int, int]:
+    """Where a difference stands among the calls of each side; a figure of a step behind the calls that ended before."""
+    sides = (rank.sides.baseline, rank.sides.candidate)
+    figure = rank.digests.find(first.step, first.function, first.slot) if first.level == "digest" else None
+    if figure is None:
+        return sides[0].index_of[first.baseline_record_id], sides[1].index_of[first.candidate_record_id]
+    ours, theirs = ([call.id for call in side.calls] for side in sides)
+    return bisect_right(ours, figure.at), bisect_right(theirs, figure.other_at)
 
 
 def _last_equal(rank: RankComparison, place: int) -> int | None:

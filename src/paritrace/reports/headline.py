@@ -5,6 +5,7 @@ from paritrace.reports.layout import Section, paragraph
 from paritrace.reports.wording import count, module_or_root, ranges
 
 BITS_ONLY = "bits only"
+AROUND = frozenset({"code", "config"})  # rungs that hold no number of a run
 RECORDED_ONLY = "of recorded fields only: agreeing fingerprints do not prove that tensors agree"
 AROUND = frozenset({"code", "config"})  # what changed around the runs, not what they computed
 BITS_ONLY_EXPLAINED = "bits only: no perturbed baseline was recorded, so round-off is not told from a fault"
@@ -93,8 +94,10 @@ def _nothing_paired(comparison: Comparison, /) -> tuple[str, str]:
         if known:
             return f"No calls were recorded; what was recorded agrees: {', '.join(known)}.", "no call was compared"
         return "Nothing was compared: neither run recorded a call.", "no evidence"
-    sentence = (
-        f"Nothing could be compared: of {count(counts.calls_baseline, 'baseline call')} and "
-        f"{counts.calls_candidate:,} of the candidate, no two correspond."
-    )
+    calls = f"of {count(counts.calls_baseline, 'baseline call')} and {counts.calls_candidate:,} of the candidate"
+    known = [rung for rung, mark in comparison.ladder.items() if mark is Mark.AGREES and rung not in AROUND]
+    if known:
+        sentence = f"No call could be compared: {calls}, no two correspond; figures of steps agree: {', '.join(known)}."
+    else:
+        sentence = f"Nothing could be compared: {calls}, no two correspond."
     return sentence, "undetermined: [not_seen] says why"

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 from msgspec import Struct
 
-from paritrace.compare.result import Comparison
+from paritrace.compare.result import Comparison, Difference
 from paritrace.reports.harmless import shorten, width_of
 from paritrace.reports.layout import CONTENT, Section
 
@@ -45,7 +45,7 @@ def _candidates(comparison: Comparison, *, kept: bool) -> Iterator[NextCommand]:
     first = comparison.first_difference
     if first is not None and "op" not in comparison.levels_compared:
         yield NextCommand(
-            f"paritrace run --level op --steps {first.step}:{first.step + 1} …",
+            f"paritrace run --level op --steps {_from_step(comparison, first)}:{first.step + 1} …",
             "both again, by operator",
             "two runs",
         )
@@ -54,6 +54,11 @@ def _candidates(comparison: Comparison, *, kept: bool) -> Iterator[NextCommand]:
     if kept and not comparison.findings:
         yield NextCommand("paritrace explain not_seen", "what was not checked", _seconds(READING_SECONDS))
     yield NextCommand(_check(comparison), "one run against itself", _seconds(_compare_seconds(comparison) // 2))
+
+
+def _from_step(comparison: Comparison, first: Difference) -> int:
+    """The step that made the difference, which may be the one before it shows."""
+    return min(comparison.ladder_step, first.step)
 
 
 def _narrower_compare(comparison: Comparison, *, step: int) -> NextCommand:

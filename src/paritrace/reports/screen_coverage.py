@@ -36,9 +36,12 @@ def not_seen(comparison: Comparison, /) -> Section:
 def _not_seen(comparison: Comparison) -> Iterator[str]:
     if comparison.ranks_missing:
         yield f"on one side only: rank {ranges(comparison.ranks_missing)}"
+    for side, coverage in comparison.coverage.items():  # a run that was cut off explains the calls without partners
+        yield from _ended(side, coverage)
     yield from _undetermined(comparison)
     for side, coverage in comparison.coverage.items():
-        yield from _side(side, coverage)
+        if coverage.expected_steps is None:
+            yield f"{side}: the number of steps was not declared (run --steps A:B), so completeness is unverified"
     yield from _not_captured(comparison)
 
 
@@ -73,7 +76,7 @@ def _not_captured(comparison: Comparison) -> Iterator[str]:
             yield shorten(f"{side} {verb} {listed(names, most=NAMES_SHOWN)}", width=CONTENT)
 
 
-def _side(side: str, coverage: SideCoverage) -> Iterator[str]:
+def _ended(side: str, coverage: SideCoverage) -> Iterator[str]:
     if coverage.status != "completed":
         yield shorten(f"{side}: {coverage.status}", width=CONTENT)
     seen = len(coverage.steps_seen)
@@ -84,5 +87,3 @@ def _side(side: str, coverage: SideCoverage) -> Iterator[str]:
     if coverage.gaps:
         gaps = [f"{reason} {number:,}" for reason, number in sorted(coverage.gaps.items())]
         yield shorten(f"{side}: {listed(gaps, most=NAMES_SHOWN)}", width=CONTENT)
-    if coverage.expected_steps is None:
-        yield f"{side}: the number of steps was not declared (run --steps A:B), so completeness is unverified"

@@ -27,6 +27,7 @@ SITE_COLUMNS = 34
 MODULE_COLUMNS = 34
 SLOTS_SHOWN = 3
 SLOT_COLUMNS = 34
+TOLD_AS_SIZE = frozenset({DifferenceClass.SHAPE, DifferenceClass.NON_FINITE_APPEARED})
 MEANINGS = {
     Mark.AGREES: "bits agree",
     Mark.INSIDE: "inside the envelope",
@@ -163,7 +164,7 @@ def _slot_lines(slot: SlotDifference) -> list[str]:
     spans = _joined(slot.byte_ranges)
     if len(spans) > 1 or (spans and spans[0][0] > 0):  # one range from the first byte on says nothing of the place
         lines.append(cut(f"  look at bytes {' '.join(f'[{a:,}, {b:,})' for a, b in spans[:3])}", width=CONTENT))
-    elif not spans and (slot.baseline or slot.candidate):
+    elif not spans and (slot.baseline or slot.candidate) and slot.difference_class not in TOLD_AS_SIZE:
         half = (CONTENT - 4) // 2 - 2
         lines.append(f"  {shorten(slot.baseline, width=half)} -> {shorten(slot.candidate, width=half)}")
     return lines

@@ -128,4 +128,13 @@ def size_in_words(slot: SlotDifference, /) -> str:
         parts.append(f"up to {slot.max_ulp:,} ULP")
     if slot.num_samples_differing is not None:
         parts.append(_samples(slot.num_samples_differing))
-    return ", ".join(parts) if parts else "size not estimable: no samples"
+    return ", ".join(parts) if parts else _without_size(slot)
+
+
+def _without_size(slot: SlotDifference) -> str:
+    """Says why there is no size, and what there is instead."""
+    match slot.difference_class:
+        case DifferenceClass.SHAPE | DifferenceClass.NON_FINITE_APPEARED if slot.baseline or slot.candidate:
+            return f"{slot.baseline} -> {slot.candidate}; no size between them"
+        case _:
+            return "size not estimable: no samples"
