@@ -111,3 +111,11 @@ def test_an_optimizer_that_was_not_seen_is_not_said_to_agree_when_its_weights_di
     assert first.cause == "parameter fc.weight, which agreed at the begin of step 0"
     assert result.ladder_step == 0
     assert (result.ladder["optimizer"], result.ladder["weights+1"]) == (Mark.UNDETERMINED, Mark.BEYOND)
+
+
+def test_unpaired_calls_behind_a_named_difference_are_no_second_origin(tmp_path: Path) -> None:
+    result = result_of(
+        tmp_path, Recipe(optimizer=(("mul_", 0.99), ("add_", 0.9))), Recipe(optimizer=(("mul_", 0.98), ("sub_", 0.9)))
+    )
+    assert [(found.group, found.function) for found in result.origins] == [(Group.ORIGINATES, "mul_")]
+    assert result.origins[0].step == 0

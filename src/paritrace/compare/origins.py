@@ -56,12 +56,13 @@ class _Search:
         return self._found
 
     def _blame_states(self) -> None:
-        """Of the first step at which a figure differs: those that unpaired calls may have written."""
+        """Of the first step at which a figure differs: those that unpaired calls may have written, not told already."""
         different = self._digests.different
         first = min((key[0] for key in different), default=-1)
+        told = min((self._sides.baseline.calls[i].left for i in self._found.blames), default=None)
         for key, found in different.items():
-            blame = self._of_writers(found) if key[0] == first else None
-            if blame is not None:
+            new = key[0] == first and (told is None or found.at < told)
+            if new and (blame := self._of_writers(found)) is not None:
                 self._found.states[key] = blame
 
     def _note(self, i: int, blame: Blame) -> None:
@@ -310,7 +311,7 @@ class _Search:
         if not any(writers):
             return None
         places = frozenset(self._regions.of(side, i) for side in (0, 1) for i in writers[side])
-        if in_the_optimizer(self._sides, writers) and min(places) >= 0:
+        if in_the_optimizer(self._sides, writers) and len(places) == 1 and min(places) >= 0:
             return self._of_unaligned(places)
         place = max(places)
         root = ("region", place) if place >= 0 else None

@@ -15,6 +15,7 @@ ACCUMULATE = "AccumulateGrad:"
 RECOMPUTE = Flag.RECOMPUTE.value  # a plain number: once per call, an enum costs more than the comparison
 LEVELS = {level: place for place, level in enumerate(Level)}
 NAMED_ORIGINS = frozenset(OriginKind) - {OriginKind.UNKNOWN, OriginKind.SAVED}
+OWNED = frozenset({OriginKind.PARAMETER, OriginKind.BUFFER, OriginKind.OPTIMIZER_STATE})  # named once in a run
 SlotFact = tuple[int, int, str | Gap[CaptureGap]]
 """Slot name, kind and fingerprint in words that both sides share: equal facts mean equal evidence."""
 
@@ -226,12 +227,12 @@ class _Evidence:
         return self._recorded.kinds[slot.kind].num_elements > 1 and not (detail is not None and detail.degenerate)
 
     def names(self, i: int) -> tuple[str, ...]:
-        """The parameters and buffers that a call consumes."""
+        """The parameters, buffers and optimizer states that a call consumes."""
         named: list[str] = []
         for slot in self._calls[i].inputs:
             if isinstance(slot.source, int) and slot.source >= 0:
                 kind = self._recorded.origins[slot.source].kind
-                if kind in (OriginKind.PARAMETER, OriginKind.BUFFER):
+                if kind in OWNED:
                     named.append(self._origins[slot.source])
         return tuple(named)
 
