@@ -79,7 +79,8 @@ def test_what_was_captured_was_looked_at(name: str, tmp_path: Path) -> None:
     with open_run(tmp_path / "run") as run:
         records = list(run.records("rank-0"))
     assert any(isinstance(record, Call) for record in records)
-    assert any(isinstance(record, Detail) for record in records)
+    # Under functorch's transforms a module's tensors are wrappers without bytes.
+    assert any(isinstance(record, Detail) for record in records) is (name != "functorch vmap and grad")
 
 
 @pytest.mark.parametrize("levels", LEVELS, ids="-".join)
