@@ -9,11 +9,12 @@ from paritrace.compare.checks_result import Evidence, Invariant
 from paritrace.compare.checks_rules_parameters import NAMES_KEPT, not_checkable, outcome
 from paritrace.evidence.gaps import CaptureGap, Gap
 
-FINITE = "no tensor holds NaN or +infinity"
+FINITE = "no summarised tensor holds NaN or +inf"
 LOSSES = "each loss is finite"
 NORMS = "each gradient norm is finite"
 NARROWING = "no float32 value is narrowed unseen"
 RECOMPUTED = "recomputed calls agree with their originals"
+NONE_RECOMPUTED = "no recomputed call was recorded"  # holds of nothing: said, so that nobody takes it for a test
 NO_SUMMARIES = "no full summary was recorded (level module has them, level op with --statistics)"
 
 
@@ -148,7 +149,8 @@ def _recomputed(facts: SessionFacts, *, rank: int) -> Invariant:
     )
     if found.first_different is None:
         said = counts if total else "nothing was recomputed in what was recorded"
-        return outcome(identity, RECOMPUTED, Evidence(facts=(said,), total=total), rank=rank, failed=False)
+        words = RECOMPUTED if total else NONE_RECOMPUTED
+        return outcome(identity, words, Evidence(facts=(said,), total=total), rank=rank, failed=False)
     place = facts.definitions.place(found.first_different.call)
     one = found.first_different
     first = f"first: output {one.slot} of {place.called}, original call {one.original}"
