@@ -64,8 +64,9 @@ def _torch_bytes(tensor: Any) -> tuple[Bytes, int]:
         raise _refused("a nested tensor or one of a sparse layout has no single run of bytes")
     if tensor.device.type not in _READABLE_DEVICES:
         raise _refused(f"tensors on device {tensor.device.type!r} cannot be read")
-    if type(tensor).__torch_dispatch__.__name__ != _PLAIN_DISPATCH:
-        raise _refused(f"a {type(tensor).__name__} stands for other tensors and holds no bytes of its own")
+    kind: Any = type(tensor)
+    if kind.__torch_dispatch__.__name__ != _PLAIN_DISPATCH:
+        raise _refused(f"a {kind.__name__} stands for other tensors and holds no bytes of its own")
     if tensor.numel() == 0:
         return np.zeros(0, dtype=np.uint8), tensor.element_size()
     _require_memory(tensor)
