@@ -186,6 +186,23 @@ def test_integers_of_numpy_are_numbers(tmp_path: Path) -> None:
     assert [record.step for record in found if isinstance(record, StepMark)] == [7]
 
 
+def test_the_gradient_norm_is_over_all_optimizers_and_counts_one_that_tries_again_once(tmp_path: Path) -> None:
+    first, second = torch.nn.Parameter(torch.zeros(1)), torch.nn.Parameter(torch.zeros(1))
+    optimizers = [torch.optim.SGD([parameter], lr=0.1) for parameter in (first, second)]
+
+    def fail() -> float:
+        raise ArithmeticError
+
+    with paritrace.trace(tmp_path / "a", diff=False):
+        torch.autograd.backward(3 * first + 4 * second)
+        with pytest.raises(ArithmeticError):
+            optimizers[0].step(fail)
+        for optimizer in optimizers:
+            optimizer.step()
+    (mark,) = [record for record in records(tmp_path / "a") if isinstance(record, StepMark)]
+    assert (mark.grad_norm, mark.optimizer_steps) == ((5.0).hex(), 2)
+
+
 def test_levels_follow_the_steps(tmp_path: Path) -> None:
     model, optimizer = model_and_optimizer()
     with paritrace.trace(tmp_path / "a", level="op", steps="1:2", diff=False):

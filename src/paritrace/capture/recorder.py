@@ -44,7 +44,7 @@ class Recorder:
         self._context_key: tuple[int, int, Phase] | None = None
         self._context = -1
         self._levels: frozenset[Level] = frozenset()
-        self.grad_squares: float | None = None
+        self.grad_squares: dict[int, float] = {}  # by optimizer: one that tries again counts once
         self.after_step: Callable[[], None] = _nothing
         self.set_levels("begin")
 
@@ -85,7 +85,7 @@ class Recorder:
         steps = self.steps
         now = self.now_ns()
         self.steps_seen.add(steps.step)
-        norm = self.grad_squares
+        norm = sum(self.grad_squares.values()) if self.grad_squares else None
         self.emit(
             calls.StepMark(
                 steps.step,
@@ -99,7 +99,7 @@ class Recorder:
         )
         self.writer.hand_over()
         steps.advance(to)
-        self.grad_squares = None
+        self.grad_squares.clear()
         self._step_started_ns = now
         self._step_first_sequence = self.sequence
         self._context_key = None

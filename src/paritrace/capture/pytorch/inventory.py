@@ -60,7 +60,7 @@ class Inventory:
             for index, parameter in enumerate(settings["params"])
         ]
         squares = self._tensors("grads", "gradient", found)
-        self._recorder.grad_squares = (self._recorder.grad_squares or 0.0) + squares
+        self._recorder.grad_squares[id(optimizer)] = squares
 
     def model(self, module: torch.nn.Module) -> None:
         """Settings that a model carries itself, as transformers' models do."""
