@@ -64,7 +64,7 @@ def _torch_bytes(tensor: Any) -> tuple[Bytes, int]:
         raise _refused("a nested tensor or one of a sparse layout has no single run of bytes")
     if tensor.device.type not in _READABLE_DEVICES:
         raise _refused(f"tensors on device {tensor.device.type!r} cannot be read")
-    kind: Any = type(tensor)
+    kind = cast(Any, type(tensor))
     if kind.__torch_dispatch__.__name__ != _PLAIN_DISPATCH:
         raise _refused(f"a {kind.__name__} stands for other tensors and holds no bytes of its own")
     if tensor.numel() == 0:
