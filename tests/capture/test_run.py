@@ -295,6 +295,9 @@ def test_classes_of_main_are_pickled_in_late_threads_exit_handlers_and_spawned_p
     assert "child __mp_main__ __mp_main__" in bare.stdout, bare.stderr
     assert_like_bare(captured(script, tmp_path / "run"), bare)
     assert status_of(tmp_path / "run") is SessionStatus.COMPLETED
+    end = records(tmp_path / "run")[-1]
+    assert isinstance(end, EndMark)
+    assert end.gaps == {"spawned_child_not_covered": 1}, "what the child did is not in the run, and that is said"
 
 
 @pytest.mark.slow

@@ -14,6 +14,7 @@ import msgspec
 from paritrace.capture.arrival import WhenImported
 from paritrace.capture.recorder import Recorder
 from paritrace.capture.settings import CaptureSettings
+from paritrace.capture.spawned import SpawnedProcesses
 from paritrace.capture.surroundings import NO_TORCH, Checkout, TorchFacts, checkout_of, surroundings, with_torch
 from paritrace.capture.writer import JournalWriter
 from paritrace.clock import SYSTEM, Clock
@@ -55,11 +56,13 @@ class Capture:
         self._pid = os.getpid()
         self._ended = False
         self._arrival = WhenImported("torch", lambda _: self._torch_arrived())
+        self._spawned = SpawnedProcesses(lambda kind: recorder.count(CountedGap.SPAWNED_CHILD_NOT_COVERED, kind))
         recorder.after_step = self.keep_sources
 
     def start(self) -> None:
         """Observe from now on, or from when the workload imports torch."""
         self.keep_sources()  # the main script's, so that a run killed in its first step has it
+        self._spawned.install()
         self._arrival.install()
 
     def name_step(self, step: int) -> None:
@@ -118,6 +121,7 @@ class Capture:
             return
         self._ended = True
         self._arrival.remove()
+        self._spawned.remove()
         try:
             self._stop()
         except Exception as error:  # noqa: BLE001  what was captured is sealed all the same (P6)
