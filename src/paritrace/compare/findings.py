@@ -24,6 +24,7 @@ STRENGTH = "bits only"
 NAMED = frozenset({Group.ORIGINATES, Group.OUTSIDE, Group.REWIRED})
 MAX_ORIGINS = 200  # more are consequences of each other's neighbourhood; the rows hold every call
 MAX_FINDINGS = 10
+MAX_MODULE = 60  # characters of a module's path in a sentence: two lines of the screen hold it and what is said
 WEIGHTS = frozenset({"parameter", "buffer"})
 
 
@@ -146,7 +147,7 @@ def _finding(number: int, item: Placed) -> Finding:
 def sentence(place: Difference) -> str:
     """Say in one sentence where the runs part and what kind of statement that is."""
     where = f"step {place.step}, {place.phase}"
-    module = f" in {place.module}" if place.module else ""
+    module = f" in {_short(place.module)}" if place.module else ""
     site = place.baseline_site or place.candidate_site
     at = f" at {_file_of(site)}" if site else ""
     scalars = next((slot for slot in place.slots if slot.difference_class is DifferenceClass.SCALARS), None)
@@ -202,6 +203,11 @@ def _region(place: Difference) -> str:
 
 def _calls(number: int) -> str:
     return f"{number:,} call" if number == 1 else f"{number:,} calls"
+
+
+def _short(module: str) -> str:
+    """A long path by its ends, so that a name cannot crowd out what is said of it; the whole stands in the place."""
+    return module if len(module) <= MAX_MODULE else f"{module[: MAX_MODULE // 3]}…{module[-MAX_MODULE // 2 :]}"
 
 
 def _file_of(site: str) -> str:

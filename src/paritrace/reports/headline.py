@@ -6,7 +6,6 @@ from paritrace.reports.wording import count, module_or_root, ranges
 
 BITS_ONLY = "bits only"
 RECORDED_ONLY = "of recorded fields only: agreeing fingerprints do not prove that tensors agree"
-AROUND = frozenset({"code", "config"})  # what changed around the runs, not what they computed
 BITS_ONLY_EXPLAINED = "bits only: no perturbed baseline was recorded, so round-off is not told from a fault"
 
 
@@ -34,8 +33,10 @@ def _without_finding(comparison: Comparison, /) -> tuple[str, str]:
         return f"{count(comparison.counts.different, 'paired call')} differ; no call is named.", BITS_ONLY_EXPLAINED
     differing = [rung for rung, mark in comparison.ladder.items() if mark is Mark.BEYOND]
     if differing:
-        around_only = set(differing) <= AROUND and comparison.counts.paired
-        return _only_rungs(comparison, differing), RECORDED_ONLY if around_only else BITS_ONLY_EXPLAINED
+        if not set(differing) <= AROUND:
+            return _only_rungs(comparison, differing), BITS_ONLY_EXPLAINED
+        strength = RECORDED_ONLY if comparison.counts.paired else "undetermined: [not_seen] says why"
+        return _only_rungs(comparison, differing), strength
     return _nothing_differs(comparison)
 
 

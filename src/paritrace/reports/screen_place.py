@@ -184,7 +184,9 @@ def _joined(ranges: tuple[tuple[int, int], ...]) -> list[tuple[int, int]]:
 def _consequences(comparison: Comparison) -> list[str]:
     if not comparison.findings or not comparison.findings[0].consequences:
         return []
-    return [f"{count(comparison.findings[0].consequences, 'later call')} differ as consequences (counted, not listed)"]
+    number = comparison.findings[0].consequences
+    verb = "differs as a consequence" if number == 1 else "differ as consequences"
+    return [f"{count(number, 'later call')} {verb} (counted, not listed)"]
 
 
 def settled(comparison: Comparison, /) -> Section:
