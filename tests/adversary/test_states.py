@@ -119,3 +119,11 @@ def test_unpaired_calls_behind_a_named_difference_are_no_second_origin(tmp_path:
     )
     assert [(found.group, found.function) for found in result.origins] == [(Group.ORIGINATES, "mul_")]
     assert result.origins[0].step == 0
+
+
+def test_a_generator_that_a_later_draw_read_first_is_no_outside_either(tmp_path: Path) -> None:
+    result = result_of(tmp_path, Recipe(drawn_again=True), Recipe(draws=1, drawn_again=True))
+    first = result.first_difference
+    assert first is not None
+    assert (first.group, first.line, first.region) == (Group.ORIGINATES, 8, True)
+    assert result.outside == ()

@@ -22,6 +22,7 @@ class Recipe:
     clipped: float | None = None  # by a call that nobody else makes, after backward
     warmed: float | None = None  # the weight changed in place before the first step
     draws: int = 0  # of the generator before the first step
+    drawn_again: bool = False  # a call draws behind them, before the first step
     prepared: float | None = None  # the batch scaled by a call of its own
     decay: float = 1.0  # of the weight by code that is not recorded
     counts_its_backwards: bool = False  # the optimizer's calls bear another micro-batch
@@ -69,6 +70,8 @@ def _set_up(table: RunTable, recipe: Recipe) -> tuple[Array, Array]:
         table.op("mul_", made, out=weights, line=2, flags=INPLACE)
     for _ in range(recipe.draws):
         _, generator = _draw(table, generator, line=8)
+    if recipe.drawn_again:
+        _, generator = _draw(table, generator, line=10)
     return weights, generator
 
 

@@ -70,6 +70,8 @@ def stands_first(of: RankComparison, found: DigestDifference) -> bool:
 def _explains(of: RankComparison, i: int) -> bool:
     """Whether a call that differs while a run is set up says itself why: then what it wrote is no riddle."""
     blame = of.origins.blames[i]
+    if blame.root is not None and blame.root[0] == "region" and blame.root[1] in of.origins.regions:
+        return True
     if blame.group in EXPLAINING or (blame.outside is not None and blame.outside.name):
         return True
     if blame.group is not Group.PROPAGATES or blame.root is None or blame.root[0] != "call" or blame.root[1] == i:

@@ -5,6 +5,7 @@ from paritrace.reports.layout import Section, paragraph
 from paritrace.reports.wording import count, module_or_root, ranges
 
 BITS_ONLY = "bits only"
+AROUND = frozenset({"code", "config"})  # what changed around the runs, not what they computed
 RECORDED_ONLY = "of recorded fields only: agreeing fingerprints do not prove that tensors agree"
 BITS_ONLY_EXPLAINED = "bits only: no perturbed baseline was recorded, so round-off is not told from a fault"
 
