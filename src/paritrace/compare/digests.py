@@ -68,9 +68,11 @@ def compare_digests(baseline: Recorded, candidate: Recorded, *, settings: Settin
     places: tuple[dict[Key, int], dict[Key, int]] = ({}, {})
     ours, theirs = dict(_figures(baseline, settings, places[0])), dict(_figures(candidate, settings, places[1]))
     found = Digests(set(), {}, set(), places)
+    summed = (_gradients(ours), _gradients(theirs))
     for key in ours.keys() | theirs.keys():
         left, right = ours.get(key), theirs.get(key)
-        if left is None or right is None:
+        unlike = key[3] == "grad_norm" and summed[0].get(key[0]) != summed[1].get(key[0])
+        if left is None or right is None or unlike:
             found.unknown.add(key)
         elif left == right:
             found.equal.add(key)
@@ -81,6 +83,15 @@ def compare_digests(baseline: Recorded, candidate: Recorded, *, settings: Settin
         del found.different[key]
         found.unknown.add(key)
     return found
+
+
+def _gradients(figures: Figures) -> dict[int, frozenset[str]]:
+    """The gradients with a value, by step: norms over other parameters are sums of unlike things, not comparable."""
+    found: dict[int, set[str]] = {}
+    for key, value in figures.items():
+        if key[3] == "gradient" and value is not None:
+            found.setdefault(key[0], set()).add(key[4])
+    return {step: frozenset(names) for step, names in found.items()}
 
 
 def _idle_generators(found: Digests, ours: Figures, theirs: Figures) -> list[Key]:
