@@ -8,7 +8,13 @@ from pathlib import Path
 
 import pytest
 
+from benchmarks.faults.controls import CONTROLS
+from benchmarks.faults.faults import FAULTS
+
 ROOT = Path(__file__).parents[2]
+PARTS = 6
+# Its inputs have other strides, so their bytes are not comparable: said to be undetermined, at the right line.
+NOT_NAMED = frozenset({"position-ids"})
 # A fault by its line, a fault outside every call, and a control: what the product is for.
 ALWAYS = ("softmax-bfloat16", "weight-element", "no-op")
 
@@ -34,13 +40,15 @@ def test_three_pairs_are_answered_right() -> None:
 
 
 @pytest.mark.slow
-def test_every_fault_is_answered_and_no_control_is_claimed() -> None:
-    status, scores = score()
+@pytest.mark.parametrize("part", range(PARTS))
+def test_every_fault_is_answered_and_no_control_is_claimed(part: int) -> None:
+    """The whole suite in parts, so that they run side by side; `score` runs it at once and prints the table."""
+    names = sorted({case.name for case in FAULTS} | {case.name for case in CONTROLS})[part::PARTS]
+    status, scores = score(*(word for name in names for word in ("--only", name)))
     assert {name: row["said"] for name, row in scores.items() if not row["good"]} == {}
     assert status == 0
-    faults = [row for row in scores.values() if row["kind"] == "fault"]
-    named = [row for row in faults if row["answer"] in ("exact", "adjacent")]
-    assert len(named) >= 0.95 * len(faults)
+    faults = {name: row["answer"] for name, row in scores.items() if row["kind"] == "fault"}
+    assert {name for name, answer in faults.items() if answer not in ("exact", "adjacent")} <= NOT_NAMED
 
 
 @pytest.mark.slow
