@@ -48,6 +48,13 @@ _push_mode: Callable[[object], None] = vars(_python_dispatch)["_push_mode"]
 _pop_mode: Callable[[], object] = vars(_python_dispatch)["_pop_mode"]
 
 
+def generator_address(generator: torch.Generator) -> int:
+    """Address of the generator itself, which several Python objects may stand for."""
+    known: Any = generator
+    address: int = known._cdata
+    return address
+
+
 def is_compiled(module: torch.nn.Module) -> bool:
     """Whether `torch.compile(module)` made this module; the compiler is not imported for asking."""
     compiler = sys.modules.get("torch._dynamo.eval_frame")

@@ -13,7 +13,6 @@ from paritrace.capture.pytorch.flatten import tensors
 from paritrace.capture.pytorch.memory import RELEASED, holds_bytes, logical_buffer
 from paritrace.capture.pytorch.names import UNNAMED
 from paritrace.capture.pytorch.registers import Registers
-from paritrace.capture.pytorch.rng import generator_states
 from paritrace.capture.recorder import Recorder
 from paritrace.evidence import calls, summaries
 from paritrace.evidence.gaps import CaptureGap, Gap
@@ -29,6 +28,7 @@ class Inventory:
         self._recorder = recorder
         self._kinds = registers.kinds
         self._names = registers.names
+        self._generators = registers.generators
         self._optimizers: list[weakref.ref[torch.optim.Optimizer]] = []
         self._configurations: dict[int, dict[str, str]] = {}
         self._models: set[int] = set()
@@ -40,7 +40,7 @@ class Inventory:
         self._tensors("begin", "parameter", list(self._names.parameters()))
         self._tensors("begin", "buffer", list(self._names.buffers()))
         self._tensors("begin", "optimizer_state", list(self._optimizer_state()))
-        states = generator_states()
+        states = self._generators.states()
         self._write("begin", "rng", [name for name, _ in states], [-1] * len(states), [value for _, value in states])
         self._say_not_captured()
 

@@ -15,7 +15,6 @@ from paritrace.capture.pytorch.links import ACCUMULATE, NO_LINK, UNLINKED, Forwa
 from paritrace.capture.pytorch.numbers import run_operator
 from paritrace.capture.pytorch.operators import REGION, WITHOUT_TENSORS, Operator, describe, region
 from paritrace.capture.pytorch.registers import Registers
-from paritrace.capture.pytorch.rng import rng_slot
 from paritrace.capture.pytorch.scalars import ScalarTexts
 from paritrace.capture.pytorch.slots import Slots
 from paritrace.capture.pytorch.storages import WriteLog
@@ -100,6 +99,7 @@ class OpObserver:
         self._kinds = registers.kinds
         self._names = registers.names
         self._scopes = registers.scopes
+        self._generators = registers.generators
         self._on_grad_op = on_grad_op
         self._on_region = on_region
         self._region: Operator | None = None
@@ -200,7 +200,7 @@ class OpObserver:
             self.log.forget()  # compiled code between two extern kernels writes unseen
         inputs, asks = self.slots.inputs(record, args, kwargs, operator.overwritten)
         if operator.seeded:
-            inputs.append(rng_slot(kwargs.get("generator"), self._kinds, recorder.definitions))
+            inputs.append(self._generators.slot(kwargs.get("generator"), self._kinds, recorder.definitions))
         flags = 0 if grad_enabled else Flag.NO_GRAD
         if operator.inplace:
             flags |= Flag.INPLACE

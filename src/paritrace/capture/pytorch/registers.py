@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from paritrace.capture.pytorch.kinds import Kinds
 from paritrace.capture.pytorch.names import Names
+from paritrace.capture.pytorch.rng import Generators
 from paritrace.capture.pytorch.scopes import ScopeStack
 from paritrace.capture.pytorch.summarising import Summarising
 from paritrace.capture.recorder import Recorder
@@ -13,11 +14,12 @@ from paritrace.capture.recorder import Recorder
 
 @dataclass(frozen=True, slots=True)
 class Registers:
-    """Kinds and names met so far, the stack of modules, the summaries of this step."""
+    """Kinds, names and generators met so far, the stack of modules, the summaries of this step."""
 
     kinds: Kinds
     names: Names
     scopes: ScopeStack
+    generators: Generators
     summaries: Summarising
 
     @classmethod
@@ -27,5 +29,6 @@ class Registers:
             kinds=Kinds(recorder.emit),
             names=Names(),
             scopes=ScopeStack(recorder.definitions),
+            generators=Generators(),
             summaries=Summarising(recorder.settings.regions),
         )
