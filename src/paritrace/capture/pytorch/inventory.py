@@ -37,7 +37,7 @@ class Inventory:
     def begin(self) -> None:
         """Parameters, buffers, optimizer state and generators before the step's first forward."""
         self._names.refresh()
-        self._tensors("begin", "parameter", list(self._names.parameters()))
+        self._tensors("begin", "parameter", [*self._names.parameters(), *self._unnamed_parameters()])
         self._tensors("begin", "buffer", list(self._names.buffers()))
         self._tensors("begin", "optimizer_state", list(self._optimizer_state()))
         states = self._generators.states()
@@ -82,6 +82,8 @@ class Inventory:
         """Everything that has a name, for the origin of slots."""
         for name, tensor in self._names.parameters():
             yield calls.OriginKind.PARAMETER, name, tensor
+        for name, tensor in self._unnamed_parameters():
+            yield calls.OriginKind.PARAMETER, name, tensor
         for name, tensor in self._names.buffers():
             yield calls.OriginKind.BUFFER, name, tensor
         for name, parameter in self._names.parameters():
@@ -89,6 +91,15 @@ class Inventory:
                 yield calls.OriginKind.GRADIENT, name, parameter.grad
         for name, tensor in self._optimizer_state():
             yield calls.OriginKind.OPTIMIZER_STATE, name, tensor
+
+    def _unnamed_parameters(self) -> Iterator[tuple[str, torch.Tensor]]:
+        """Parameters of optimizers that no module seen so far has: those of a training without modules."""
+        for reference in self._optimizers:
+            optimizer = reference()
+            for group, settings in enumerate([] if optimizer is None else optimizer.param_groups):
+                for index, parameter in enumerate(settings["params"]):
+                    if self._names.of_parameter(parameter) == UNNAMED:
+                        yield self._parameter_name(parameter, group, index), parameter
 
     def _optimizer_state(self) -> Iterator[tuple[str, torch.Tensor]]:
         for reference in self._optimizers:

@@ -150,6 +150,7 @@ class TorchObserver:
 
     def _backward_begins(self, create_graph: bool) -> None:
         self._maybe_end_step()
+        self._guarded(self._begin_step)  # of a step without a module's forward
         self._ops.create_graph = create_graph
         self._recorder.steps.backward_begins()
 
