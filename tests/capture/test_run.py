@@ -137,12 +137,23 @@ def test_os_exit_ends_at_once_and_the_run_says_interrupted(tmp_path: Path) -> No
     assert "interrupted; cause unknown" in shown.stdout
 
 
+def hears_interrupts() -> None:
+    """A shell starts what runs in its background deaf to Ctrl-C, and children inherit that; this one is not."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(("number", "statuses"), [(signal.SIGINT, {130, -2}), (signal.SIGTERM, {-15})])
 def test_a_signal(number: signal.Signals, statuses: set[int], tmp_path: Path) -> None:
     script = script_of(tmp_path, "train()\nimport time\nwhile True: time.sleep(0.01)")
     command = [sys.executable, "-m", "paritrace", "run", "-o", str(tmp_path / "run"), "--no-diff", str(script)]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as child:
+    with subprocess.Popen(
+        command,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        preexec_fn=hears_interrupts,  # noqa: PLW1509  no thread of ours holds a lock here
+    ) as child:
         assert child.stdout is not None
         assert child.stdout.readline().startswith(("0x", "-0x"))
         child.send_signal(number)
