@@ -23,7 +23,7 @@ test: .venv/.ready
 	$(PYTEST) -n $(WORKERS)
 
 test-slow: .venv/.ready .venv/.slow
-	$(PYTEST) -n $(WORKERS) -m slow --durations=15
+	$(PYTEST) -n $(WORKERS) --dist worksteal -m slow --durations=15
 
 # `make -k check` goes on after the first part that fails.
 check: check-format check-lint check-types check-layers check-docs
