@@ -20,6 +20,8 @@ LEVELS = [("digest",), ("module",), ("op",), ("module", "op")]
 # A mode in Python decides which code runs in these, whether a capture is there or not.
 COMPILED = {"compiled model", "compiled function"}
 EAGER = sorted(set(WORKLOADS) - COMPILED)
+# Batches arrive from other processes when they please: bare, too, the order differs from one run to the next.
+UNORDERED = frozenset({"data loader workers"})
 
 
 class Counting(TorchDispatchMode):  # type: ignore[no-untyped-call]
@@ -65,7 +67,10 @@ def test_the_calls_of_a_training_are_the_same_in_number_and_order(name: str, tmp
     for levels in LEVELS:
         with paritrace.trace(tmp_path / "-".join(levels), level=levels, steps=(0, 1000), diff=False):
             captured = counted(training)
-        assert captured.names == bare.names, levels
+        if name in UNORDERED:
+            assert Counter(captured.names) == Counter(bare.names), levels
+        else:
+            assert captured.names == bare.names, levels
         assert captured.resizable == bare.resizable, levels
 
 
