@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from typing import Any
 
 import torch
-import xxhash
 
 from paritrace.capture.pytorch.flatten import tensors
 from paritrace.capture.pytorch.memory import RELEASED, holds_bytes, logical_buffer
@@ -168,11 +167,6 @@ class Inventory:
         if names != self._not_captured:
             self._not_captured = names
             self._recorder.emit(calls.NotCaptured(names))
-
-
-def digest_of_text(text: str) -> str:
-    """`xxh3-64` of a text, 16 hex digits."""
-    return xxhash.xxh3_64_hexdigest(text.encode("utf-8", "surrogatepass"))
 
 
 def _flat(values: Any, prefix: str = "") -> dict[str, str]:

@@ -25,7 +25,6 @@ class KnownKind:
     geometry: Geometry
     signature: tuple[object, ...]
     readable: bool
-    element_strides: tuple[int, ...]
     view: tuple[object, ...]
 
 
@@ -85,7 +84,7 @@ class Kinds:
             )
         )
         view = (geometry.dtype, geometry.shape, geometry.logical_strides)
-        return KnownKind(made, geometry, geometry.signature, geometry.gap is None, geometry.logical_strides, view)
+        return KnownKind(made, geometry, geometry.signature, geometry.gap is None, view)
 
     def _take_id(self) -> int:
         made = self._next
