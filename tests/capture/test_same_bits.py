@@ -19,9 +19,9 @@ def one_thread() -> None:
 @pytest.mark.usefixtures("one_thread")
 @pytest.mark.parametrize("name", WORKLOADS)
 def test_every_cell_is_equal(name: str, tmp_path: Path) -> None:
-    before = threading.active_count()
     agree = row(WORKLOADS[name], tmp_path)
     assert set(agree) == {"bare again", *LEVELS}
     assert agree["bare again"], "a training that differs from itself proves nothing"
     assert [column for column, same in agree.items() if not same] == []
-    assert threading.active_count() <= before + 1, "no thread of ours is left"
+    ours = [thread.name for thread in threading.enumerate() if thread.name.startswith("paritrace")]
+    assert ours == [], "no thread of ours is left; torch's compiler keeps some of its own"
