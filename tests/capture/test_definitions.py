@@ -7,7 +7,8 @@ from hypothesis import strategies as st
 
 from paritrace.capture.definitions import Definitions
 from paritrace.evidence import calls
-from paritrace.evidence.calls import Definition, Level, OriginKind, Phase
+from paritrace.evidence.calls import Level, OriginKind, Phase
+from paritrace.evidence.definition import Definition
 
 names = st.sampled_from(["", "a", "b", "name", "origin"])
 small = st.integers(0, 3)

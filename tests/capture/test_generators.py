@@ -5,7 +5,8 @@ import torch
 from paritrace.capture.definitions import Definitions
 from paritrace.capture.pytorch.kinds import Kinds
 from paritrace.capture.pytorch.rng import Generators
-from paritrace.evidence.calls import Definition, Origin
+from paritrace.evidence.calls import Origin
+from paritrace.evidence.definition import Definition
 
 
 class Register:

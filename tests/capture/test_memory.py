@@ -21,7 +21,8 @@ from paritrace.capture.pytorch.memory import (
 )
 from paritrace.capture.pytorch.summarising import Summarising
 from paritrace.evidence import calls
-from paritrace.evidence.calls import Definition, Kind
+from paritrace.evidence.calls import Kind
+from paritrace.evidence.definition import Definition
 from paritrace.evidence.gaps import CaptureGap
 
 DTYPES = sorted({value for value in vars(torch).values() if isinstance(value, torch.dtype)}, key=str)

@@ -13,7 +13,8 @@ import torch
 
 from paritrace.capture import sites as module
 from paritrace.capture.sites import Place, Sites, workload_root
-from paritrace.evidence.calls import Definition, Site, SourceKind
+from paritrace.evidence.calls import Site, SourceKind
+from paritrace.evidence.definition import Definition
 from paritrace.evidence.gaps import CaptureGap, Gap
 
 SOURCE = "import sys\n\n\ndef here():\n    return sys._getframe()\n\n\ndef call(f):\n    return f()\n"

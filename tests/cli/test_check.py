@@ -9,7 +9,8 @@ import pytest
 from paritrace.cli.entry import status_of
 from paritrace.compare.checks import check
 from paritrace.compare.checks_rules_coverage import BETWEEN_RANKS
-from paritrace.evidence.calls import Definition, Row, State
+from paritrace.evidence.calls import Row, State
+from paritrace.evidence.definition import Definition
 from paritrace.reports.check_screen import FAILS
 from paritrace.runs.reading import open_run
 from tests.compare import check_records as records

@@ -11,7 +11,8 @@ from msgspec.structs import replace
 
 from paritrace.cli.entry import status_of
 from paritrace.compare.result import Comparison
-from paritrace.evidence.calls import Call, Definition, Function, Row, Scalars, Scope, Site
+from paritrace.evidence.calls import Call, Function, Row, Scalars, Scope, Site
+from paritrace.evidence.definition import Definition
 from tests.compare import check_records as records
 from tests.reports.test_first_screen import assert_within_bounds
 from tests.reports.written_runs import write_run

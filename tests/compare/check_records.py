@@ -10,7 +10,6 @@ from paritrace.evidence.calls import (
     ConfigMark,
     Context,
     Counts,
-    Definition,
     Detail,
     Flag,
     Function,
@@ -30,6 +29,7 @@ from paritrace.evidence.calls import (
     StateNames,
     StepMark,
 )
+from paritrace.evidence.definition import Definition
 from paritrace.evidence.fingerprints import elements
 from paritrace.evidence.gaps import CaptureGap, Gap
 

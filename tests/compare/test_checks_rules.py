@@ -10,7 +10,8 @@ from paritrace.compare.checks_result import Invariant, Outcome, RankCoverage
 from paritrace.compare.checks_rules_coverage import BETWEEN_RANKS, coverage_invariants, rank_invariants
 from paritrace.compare.checks_rules_parameters import parameter_invariants
 from paritrace.compare.checks_rules_values import value_invariants
-from paritrace.evidence.calls import ConfigMark, Definition, Row, State
+from paritrace.evidence.calls import ConfigMark, Row, State
+from paritrace.evidence.definition import Definition
 from tests.compare import check_records as r
 
 Records = list[Row | Definition]

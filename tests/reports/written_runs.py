@@ -4,8 +4,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import cast
 
-from paritrace.evidence.calls import Call, Definition, Detail, EndMark, Mark, Row, State
+from paritrace.evidence.calls import Call, Detail, EndMark, Mark, Row, State
 from paritrace.evidence.codec import encode_mark, encode_row
+from paritrace.evidence.definition import Definition
 from paritrace.process.identity import own_identity
 from paritrace.runs.envelope import Receipt, Role, SessionStatus
 from paritrace.runs.launch import launch_of

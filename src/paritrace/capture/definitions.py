@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable
 
 from paritrace.evidence import calls
+from paritrace.evidence.definition import Definition
 
 
 class Definitions:
     """Ids of names, functions, scopes, contexts, origins and scalars of one session; `emit` takes each new record."""
 
-    def __init__(self, emit: Callable[[calls.Definition], None]) -> None:
+    def __init__(self, emit: Callable[[Definition], None]) -> None:
         self._emit = emit
         self._ids: dict[Hashable, int] = {}
         self._next: dict[str, int] = {}

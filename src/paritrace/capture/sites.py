@@ -13,6 +13,7 @@ from pathlib import Path
 from types import CodeType, FrameType, ModuleType
 
 from paritrace.evidence import calls
+from paritrace.evidence.definition import Definition
 from paritrace.evidence.gaps import CaptureGap, Gap
 
 _ENGINE_FUNCTION = "_engine_run_backward"
@@ -55,7 +56,7 @@ class Sites:
         *,
         root: Path,
         main: str | None,
-        emit: Callable[[calls.Definition], None],
+        emit: Callable[[Definition], None],
         keep_sources: bool,
     ) -> None:
         self._root = os.path.join(root, "")

@@ -10,7 +10,8 @@ from typing import Protocol, cast
 
 from paritrace.capture.settings import QueueFull
 from paritrace.errors import HostError
-from paritrace.evidence import calls, codec
+from paritrace.evidence import codec
+from paritrace.evidence.definition import Definition
 from paritrace.evidence.gaps import CountedGap
 
 BATCH_RECORDS = 512  # one hand-over per half thousand records keeps the queue's cost per record far below the encode's
@@ -75,7 +76,7 @@ class JournalWriter:
         try:
             self._queue.put_nowait(batch)
         except queue.Full:
-            keep: list[object] = [record for record in batch if isinstance(record, calls.Definition)]
+            keep: list[object] = [record for record in batch if isinstance(record, Definition)]
             self.gaps[CountedGap.DROPPED_QUEUE_FULL] += len(batch) - len(keep)
             if keep:
                 self._queue.put(keep)  # definitions are small and later lines need them
@@ -153,7 +154,7 @@ class JournalWriter:
             return good, b"".join(lines)
 
     def _within_budget(self, batch: list[object]) -> list[object]:
-        keep: list[object] = [record for record in batch if isinstance(record, calls.Definition)]
+        keep: list[object] = [record for record in batch if isinstance(record, Definition)]
         self.gaps[CountedGap.OVER_BUDGET] += len(batch) - len(keep)
         return keep
 

@@ -12,9 +12,9 @@ from paritrace.compare.checks_recompute import Recomputations
 from paritrace.evidence.calls import (
     Call,
     CodeMark,
+    Completed,
     ConfigMark,
     Context,
-    Definition,
     Detail,
     Function,
     GapMark,
@@ -31,6 +31,7 @@ from paritrace.evidence.calls import (
     StateNames,
     StepMark,
 )
+from paritrace.evidence.definition import Definition
 from paritrace.evidence.journal import Loss
 
 
@@ -136,6 +137,8 @@ class SessionFacts:
                 self.parameters.see_state(record, self.definitions.state_names, self.definitions.kinds)
             case Loss():
                 self.lost.append(record)
+            case Completed():
+                pass
             case _:
                 self._see_mark(record)
 

@@ -1,19 +1,28 @@
 """Records of one session's call journal `calls.jsonl`: definitions, calls, details, states and marks.
 
 A line that starts with `{` is a definition or a mark, tagged by `type`; a line that starts with `[` is a row, tagged
-by its first element (`c` call, `d` detail, `s` state). Ids of definitions are per session and are defined on an
-earlier line than their first use (CA-4), so that a killed capture reads. The first line is `JournalHeader`.
-docs/formats/calls.md is the format's description.
+by its first element (`c` call, `d` detail, `s` state, `w` completion). Ids of definitions are per session and are
+defined on an earlier line than their first use (CA-4), so that a killed capture reads. The first line is
+`JournalHeader`. docs/formats/calls.md is the format's description.
 """
 
 from enum import IntEnum, IntFlag, StrEnum
 
-from msgspec import Struct
+from msgspec import Struct, field
 
+from paritrace.evidence.definition import Definition
+from paritrace.evidence.distributed import (
+    Collective,
+    CollectiveCounts,
+    Group,
+    Mesh,
+    Placement,
+    Replicated,
+)
 from paritrace.evidence.gaps import CaptureGap, CountedGap, Gap
 
 FORMAT = "paritrace-calls"
-VERSION = "1.0"
+VERSION = "1.1"
 
 
 class Level(StrEnum):
@@ -75,10 +84,6 @@ class How(IntEnum):
 # --- definitions and marks (objects) -----------------------------------------------------------------------------
 
 
-class Definition(Struct, frozen=True, tag_field="type", forbid_unknown_fields=True):
-    """Base of the object lines. A reader of a higher minor version uses a lenient decoder (codec)."""
-
-
 class JournalHeader(Definition, frozen=True, tag="journal"):
     format: str
     version: str
@@ -130,7 +135,7 @@ class Context(Definition, frozen=True, tag="context"):
     step: int
     microbatch: int
     phase: Phase
-    labels: dict[str, str | int] = {}  # paritrace.context(...)
+    labels: dict[str, str | int] = field(default_factory=dict[str, str | int])  # paritrace.context(...)
 
 
 class Kind(Definition, frozen=True, tag="kind"):
@@ -280,6 +285,12 @@ Mark = (
     | ConfigMark
     | CodeMark
     | NotCaptured
+    | Group
+    | Mesh
+    | Placement
+    | Replicated
+    | Collective
+    | CollectiveCounts
     | EndMark
 )
 
@@ -390,4 +401,18 @@ class State(Struct, array_like=True, frozen=True, gc=False, tag="s", forbid_unkn
     values: tuple[str | Gap[CaptureGap], ...]
 
 
-Row = Call | Detail | State
+class Completed(Struct, array_like=True, frozen=True, gc=False, tag="w", forbid_unknown_fields=True):
+    """A collective has completed: what its outputs hold by then (CA-31).
+
+    The call's own row has `in_flight` outputs. `bits` are aligned with them; details of outputs follow this row. `by`
+    says what showed it: "wait" (`Work.wait`), "wait_tensor", or "backward" (the reducer waited for its buckets before
+    backward returned). A collective without this row was never seen to complete.
+    """
+
+    call: int
+    by: str
+    at_ns: int
+    bits: tuple[str | Gap[CaptureGap], ...]
+
+
+Row = Call | Detail | State | Completed

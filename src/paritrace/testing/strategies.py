@@ -5,18 +5,21 @@ from hypothesis import strategies as st
 from paritrace.evidence import calls, codec
 from paritrace.evidence.calls import (
     Call,
+    Completed,
     Counts,
     Detail,
     JournalHeader,
     Level,
     Moments,
     Name,
+    Row,
     Site,
     Slot,
     SourceKind,
     State,
 )
 from paritrace.evidence.codec import Record
+from paritrace.evidence.distributed import Collective, CollectiveCounts, Group, Mesh, Placement, Replicated
 from paritrace.evidence.gaps import CaptureGap, Gap
 
 HEADER = JournalHeader(
@@ -94,12 +97,34 @@ sites = st.builds(
     digest=hashes,
     path=texts,
 )
-records = call_rows | detail_rows | state_rows | names | sites
+completed_rows = st.builds(Completed, call=ids, by=texts, at_ns=ids, bits=st.lists(bits, max_size=3).map(tuple))
+text_lists = st.lists(texts, max_size=3).map(tuple)
+id_lists = st.lists(ids, max_size=3).map(tuple)
+distributed = st.one_of(
+    st.builds(Group, id=ids, key=texts, ranks=id_lists, backend=texts, label=texts),
+    st.builds(Mesh, id=ids, dims=text_lists, shape=id_lists, coordinate=id_lists, basis=texts, groups=id_lists),
+    st.builds(Placement, kind=ids, mesh=ids, placements=text_lists, shape=id_lists, offset=id_lists),
+    st.builds(Replicated, group=ids, names=text_lists, basis=texts, left_out=text_lists),
+    st.builds(
+        Collective,
+        call=ids,
+        group=ids,
+        operation=texts,
+        ordinal=ids,
+        reduce=texts,
+        root=ids,
+        peer=ids,
+        asynchronous=st.booleans(),
+        parameters=text_lists,
+    ),
+    st.builds(CollectiveCounts, step=ids, counts=st.dictionaries(texts, ids, max_size=3)),
+)
+records = call_rows | detail_rows | state_rows | completed_rows | names | sites | distributed
 
 
 def line_of(record: Record) -> bytes:
     """Return a record as the line that our writers write."""
-    if isinstance(record, Call | Detail | State):
+    if isinstance(record, Row):
         return codec.encode_row(record)
     return codec.encode_mark(record)
 

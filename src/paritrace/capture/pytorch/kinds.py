@@ -11,6 +11,7 @@ import torch
 from paritrace.capture.pytorch.internals import is_functorch_wrapped, without_torch_function
 from paritrace.capture.pytorch.memory import Geometry, geometry_of, is_plain
 from paritrace.evidence import calls
+from paritrace.evidence.definition import Definition
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +32,7 @@ class KnownKind:
 class Kinds:
     """Interns the kinds of one session."""
 
-    def __init__(self, emit: Callable[[calls.Definition], None]) -> None:
+    def __init__(self, emit: Callable[[Definition], None]) -> None:
         self._emit = emit
         self._known: dict[tuple[Any, ...], KnownKind] = {}
         self._rng = -1
