@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from paritrace.capture.pytorch.groups import Groups
 from paritrace.capture.pytorch.kinds import Kinds
 from paritrace.capture.pytorch.names import Names
 from paritrace.capture.pytorch.rng import Generators
@@ -14,12 +15,13 @@ from paritrace.capture.recorder import Recorder
 
 @dataclass(frozen=True, slots=True)
 class Registers:
-    """Kinds, names and generators met so far, the stack of modules, the summaries of this step."""
+    """Kinds, names, process groups and generators met so far, the stack of modules, the summaries of this step."""
 
     kinds: Kinds
     names: Names
     scopes: ScopeStack
     generators: Generators
+    groups: Groups
     summaries: Summarising
 
     @classmethod
@@ -30,5 +32,6 @@ class Registers:
             names=Names(),
             scopes=ScopeStack(recorder.definitions),
             generators=Generators(),
+            groups=Groups(recorder.emit),
             summaries=Summarising(recorder.settings.regions),
         )
