@@ -1,9 +1,10 @@
-"""`paritrace demo`: captures two real small trainings that differ by one mistake and compares them (SU-6)."""
+"""`paritrace demo`: captures two real small two-rank trainings that differ by one mistake and compares them (SU-6)."""
 
 import importlib.util
 import os
 import sys
 import tempfile
+from collections.abc import Sequence
 from importlib.resources import files as package_files
 from pathlib import Path
 
@@ -14,12 +15,18 @@ from paritrace.cli.output import note, write_text
 from paritrace.errors import HostError, InternalError, Outcome, RequestError
 from paritrace.files import LOCAL, Files
 from paritrace.process.children import Finished, run_child
+from paritrace.process.ranks import Kill, run_ranks
 
 TRAINING = "demo_training.py.txt"
 # The planted mistake: the key heads are laid out a b a b instead of a a b b, so that two query heads read the wrong
 # keys. Shapes agree and the loss falls as before; this mistake was made in public more than once.
 RIGHT = "        k = k.repeat_interleave(HEADS // GROUPS, dim=1)\n"
 WRONG = "        k = k.repeat(1, HEADS // GROUPS, 1, 1)\n"
+PARITRACE = (sys.executable, "-m", "paritrace")
+LEVELS = ("--level", "module", "--level", "op", "--steps", "0:2")
+NUM_RANKS = 2
+# In the candidate this rank is killed two steps before the end, as happens to ranks; what it wrote until then counts.
+LOST = Kill(rank=1, text="step 3 ")
 # One capture takes seconds; only a machine in trouble needs minutes.
 DEADLINE_SECONDS = 300.0
 
@@ -43,8 +50,8 @@ def demo(keep: Path | None) -> None:
     text = package_files("paritrace.cli").joinpath(TRAINING).read_text(encoding="utf-8")
     baseline = write_side("baseline", text, place=place, files=LOCAL)
     candidate = write_side("candidate", with_mistake(text), place=place, files=LOCAL)
-    for side in (baseline, candidate):
-        capture(side)
+    capture(baseline)
+    capture(candidate, kill=LOST)
     compared = paritrace("compare", str(baseline.run), str(candidate.run), directory=place)
     write_text(compared.stdout.rstrip("\n"))
     write_text(reveal(text, place=place, candidate=candidate))
@@ -87,29 +94,54 @@ def write_side(name: str, text: str, *, place: Path, files: Files) -> Side:
     return side
 
 
-def capture(side: Side) -> None:
-    """Capture one training call by call and say what it printed last."""
-    note(f"capturing the {side.name}: paritrace run -o {side.run} --level module --level op --steps 0:2 train.py")
-    options = ("--level", "module", "--level", "op", "--steps", "0:2")
-    done = paritrace("run", "-o", str(side.run), *options, str(side.script), directory=side.script.parent)
-    last = done.stdout.strip().splitlines()[-1:] or ["no output"]
-    note(f"    {last[0]}    ({done.seconds:.0f} s)")
+def capture(side: Side, *, kill: Kill | None = None) -> None:
+    """Capture both ranks of one training call by call and say what each printed last."""
+    note(f"capturing the {side.name}, {NUM_RANKS} ranks: paritrace run -o {side.run} {' '.join(LEVELS)} train.py")
+    ranks = run_ranks(
+        (*PARITRACE, "run", "-o", str(side.run), *LEVELS, str(side.script)),
+        num_ranks=NUM_RANKS,
+        directory=side.script.parent,
+        environment={**_environment(), "GLOO_SOCKET_IFNAME": "lo"},
+        deadline_seconds=DEADLINE_SECONDS,
+        kill=kill,
+    )
+    for number, done in enumerate(ranks):
+        last = done.stdout.strip().splitlines()[-1:] or [f"rank {number}  no output"]
+        end = ended(number, done, kill=kill)
+        note(f"    {last[0]}    {end}")
+        if kill is None and done.status != 0:
+            raise failed(("run", "-o", str(side.run)), done)
+
+
+def ended(rank: int, done: Finished, *, kill: Kill | None) -> str:
+    """How a rank ended, in words: the killed one, and the one whose peer is gone, did not end by themselves."""
+    if kill is None or done.status == 0:
+        return f"({done.seconds:.0f} s)"
+    return "killed there, on purpose" if rank == kill.rank else f"then its peer was gone: status {done.status}"
 
 
 def paritrace(*arguments: str, directory: Path) -> Finished:
-    """Run one paritrace command as a user would; settings of this user do not reach it, so that every demo is alike."""
-    environment = {name: value for name, value in os.environ.items() if not name.startswith("PARITRACE_")}
-    command = (sys.executable, "-m", "paritrace", *arguments)
-    done = run_child(command, directory=directory, environment=environment, deadline_seconds=DEADLINE_SECONDS)
+    """Run one paritrace command as a user would."""
+    command = (*PARITRACE, *arguments)
+    done = run_child(command, directory=directory, environment=_environment(), deadline_seconds=DEADLINE_SECONDS)
     if done.status != 0:
-        note(done.stderr.rstrip("\n"))
-        raise HostError(
-            f"`paritrace {' '.join(arguments)}` ended with status {done.status}",
-            code="demo_failed",
-            fix="its own message stands above",
-            outcome=Outcome.FAILED,
-        )
+        raise failed(arguments, done)
     return done
+
+
+def _environment() -> dict[str, str]:
+    """This process's environment without settings of this user, so that every demo is alike."""
+    return {name: value for name, value in os.environ.items() if not name.startswith("PARITRACE_")}
+
+
+def failed(arguments: Sequence[str], done: Finished) -> HostError:
+    note(done.stderr.rstrip("\n"))
+    return HostError(
+        f"`paritrace {' '.join(arguments)}` ended with status {done.status}",
+        code="demo_failed",
+        fix="its own message stands above",
+        outcome=Outcome.FAILED,
+    )
 
 
 def reveal(text: str, *, place: Path, candidate: Side) -> str:
