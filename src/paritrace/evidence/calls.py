@@ -10,6 +10,7 @@ from enum import IntEnum, IntFlag, StrEnum
 
 from msgspec import Struct, field
 
+from paritrace.evidence.blackbox import BlackBox, Trigger
 from paritrace.evidence.definition import Definition
 from paritrace.evidence.distributed import (
     Collective,
@@ -291,6 +292,8 @@ Mark = (
     | Replicated
     | Collective
     | CollectiveCounts
+    | BlackBox
+    | Trigger
     | EndMark
 )
 

@@ -3,6 +3,7 @@
 from hypothesis import strategies as st
 
 from paritrace.evidence import calls, codec
+from paritrace.evidence.blackbox import BlackBox, Cause, Trigger
 from paritrace.evidence.calls import (
     Call,
     Completed,
@@ -119,7 +120,21 @@ distributed = st.one_of(
     ),
     st.builds(CollectiveCounts, step=ids, counts=st.dictionaries(texts, ids, max_size=3)),
 )
-records = call_rows | detail_rows | state_rows | completed_rows | names | sites | distributed
+black_boxes = st.builds(
+    BlackBox, steps=ids, num_bytes=ids, rules=texts, window_ranks=id_lists, world_size=ids, basis=texts
+) | st.builds(
+    Trigger,
+    step=ids,
+    cause=st.sampled_from(Cause),
+    detail=texts,
+    value=texts,
+    threshold=texts,
+    steps=id_lists,
+    rows=ids,
+    dropped_steps=ids,
+    dropped_rows=ids,
+)
+records = call_rows | detail_rows | state_rows | completed_rows | names | sites | distributed | black_boxes
 
 
 def line_of(record: Record) -> bytes:
