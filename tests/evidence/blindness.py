@@ -90,6 +90,7 @@ COLUMNS |= {
     "elements-u64": judge_scheme(Scheme.ELEMENTS_U64, 1),
     "xxh3-64": judge_scheme(Scheme.XXH3_64, 1),
     "mix-u32-le-v1": judge_scheme(Scheme.MIX_U32_LE_V1, 1),
+    "indexed-u64": judge_scheme(Scheme.INDEXED_U64, 1),
     "moments": judge_moments,
     "samples": judge_samples,
 }

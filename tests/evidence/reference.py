@@ -44,6 +44,18 @@ def elements_u64(data: bytes, itemsize: int) -> int:
     return sum(splitmix((splitmix(low) + high) & MASK) for low, high in halves) & MASK
 
 
+def indexed_u64(data: bytes, itemsize: int) -> int:
+    values = [data[at : at + itemsize] for at in range(0, len(data), itemsize)]
+    total = 0
+    for index, value in enumerate(values):
+        if itemsize <= 8:
+            total += splitmix((int.from_bytes(value, "little") + splitmix(index)) & MASK)
+        else:
+            low, high = int.from_bytes(value[:8], "little"), int.from_bytes(value[8:], "little")
+            total += splitmix((splitmix((low + splitmix(index)) & MASK) + high) & MASK)
+    return total & MASK
+
+
 def _xor(items: list[int]) -> int:
     result = 0
     for item in items:

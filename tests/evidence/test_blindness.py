@@ -22,7 +22,7 @@ def test_the_table_of_the_documentation_is_the_measured_one() -> None:
 
 def test_order_sensitive_fingerprints_see_every_change() -> None:
     for found in verdicts().values():
-        assert found["xxh3-64"] == found["mix-u32-le-v1"] == SEES
+        assert found["xxh3-64"] == found["mix-u32-le-v1"] == found["indexed-u64"] == SEES
 
 
 def test_an_xor_alone_misses_most_changes_and_never_more_with_more_regions() -> None:

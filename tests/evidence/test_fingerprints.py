@@ -23,6 +23,7 @@ from paritrace.evidence.fingerprints import (
     elements,
     fingerprint,
     fold_xor,
+    indexed,
     mix_regions,
     region_ranges,
     sample_indices,
@@ -87,6 +88,7 @@ def test_values_are_frozen(golden: Golden) -> None:
         for regions in (1, 4, 64)
     }
     wide = {f"elements-u64, item size {size}": f"{elements(pattern(160), size):x}" for size in (1, 2, 4, 8, 16)}
+    wide |= {f"indexed-u64, item size {size}": f"{indexed(pattern(160), size):x}" for size in (1, 2, 4, 8, 16)}
     samples = {f"samples of {n}": list(sample_indices(n)) for n in (3, 64, 65, 1000, 10**12)}
     golden("fingerprints.json", json.dumps(frozen | wide | samples, indent=1) + "\n")
 

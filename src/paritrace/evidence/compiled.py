@@ -45,6 +45,24 @@ def mixes(bits: Any) -> Any:
 
 
 @_cached
+def indexed_mixes(bits: Any, starts: Any, length: Any) -> Any:
+    """The sum of mix(element + mix(index)); runs of `length` elements begin at the indices `starts`."""
+    total = U64(0)
+    for run in range(starts.size):
+        first = U64(starts[run])
+        part = bits[run * length : (run + 1) * length]
+        for i in range(part.size):
+            key = first + U64(i) + _GOLDEN
+            key = (key ^ (key >> _30)) * _FIRST
+            key = (key ^ (key >> _27)) * _SECOND
+            z = U64(part[i]) + (key ^ (key >> _31)) + _GOLDEN
+            z = (z ^ (z >> _30)) * _FIRST
+            z = (z ^ (z >> _27)) * _SECOND
+            total += z ^ (z >> _31)
+    return total
+
+
+@_cached
 def wide_bfloat16(bits: Any, wide: Any) -> None:
     """The same numbers as float32."""
     for i in range(bits.size):
@@ -314,6 +332,7 @@ def state_float64(bits: Any, squares: Any) -> Any:
 
 
 ELEMENTS = {2: mixes, 4: mixes, 8: mixes}
+INDEXED = {1: indexed_mixes, 2: indexed_mixes, 4: indexed_mixes, 8: indexed_mixes}
 SUMMARY = {
     "float32": summary_float32,
     "bfloat16": summary_bfloat16,

@@ -4,6 +4,7 @@ docs/explanation/fingerprints.md says what each scheme sees and misses; tests/ev
 the values. A match of two fingerprints is never equality of two tensors, only "bits agree (scheme)".
 """
 
+from collections.abc import Sequence
 from enum import StrEnum
 from functools import lru_cache
 from itertools import pairwise
@@ -16,11 +17,14 @@ from msgspec import Struct
 
 from paritrace.errors import RequestError
 from paritrace.evidence import kernels, mixing
-from paritrace.evidence.arrays import ReadBuffer, as_bytes, logical_bytes
+from paritrace.evidence.arrays import Bytes, ReadBuffer, as_bytes, logical_bytes
+from paritrace.evidence.boxes import Box, Runs, Tiling, runs_of, tiling
 
 MAX_REGIONS = 64
 NUM_SAMPLES = 64
 WORD_BYTES = 4
+
+Part = tuple[Sequence[int], Sequence[int]]
 
 
 class Scheme(StrEnum):
@@ -28,6 +32,7 @@ class Scheme(StrEnum):
     XXH3_64 = "xxh3-64"
     ELEMENTS_U64 = "elements-u64"
     MIX_U32_LE_V1 = "mix-u32-le-v1"
+    INDEXED_U64 = "indexed-u64"
 
 
 class Fingerprint(Struct, frozen=True):
@@ -43,16 +48,21 @@ class Fingerprint(Struct, frozen=True):
     byte_ranges: tuple[tuple[int, int], ...]
 
 
-def fingerprint(array: object, scheme: str = Scheme.FLAT_U32_LE_V1, regions: int = 1) -> Fingerprint:
+def fingerprint(
+    array: object, scheme: str = Scheme.FLAT_U32_LE_V1, regions: int = 1, *, part: Part | None = None
+) -> Fingerprint:
     """The fingerprint of the elements of an array in logical (row-major) order.
 
     `array`: any shape and dtype, on the CPU, through the buffer protocol, DLPack, the array interface or, for torch
-    tensors, by address; it is only read. `regions`: 1 to 64. Reads no setting; results are frozen (CA-20).
-    Raises RequestError (Refused) for another number of regions, an unknown scheme, or an array without plain bytes.
+    tensors, by address; it is only read. `regions`: 1 to 64. `part`: (shape, offset) of the array, where it is a part
+    of a whole of that shape; only the scheme `indexed-u64` looks at it. Reads no setting; results are frozen (CA-20).
+    Raises RequestError (Refused) for another number of regions, an unknown scheme, an array without plain bytes, or a
+    part that does not lie in its whole.
     """
     named, count = _scheme(scheme), require_regions(regions)
     data, itemsize = logical_bytes(array)
     nbytes = data.nbytes
+    runs = _runs(array, nbytes // itemsize, part)
     match named:
         case Scheme.FLAT_U32_LE_V1:
             values, unit = xor_regions(data, count), WORD_BYTES
@@ -66,6 +76,10 @@ def fingerprint(array: object, scheme: str = Scheme.FLAT_U32_LE_V1, regions: int
                 tuple(elements(data[start:stop], itemsize) for start, stop in ranges),
                 itemsize,
             )
+        case Scheme.INDEXED_U64:
+            ranges = region_ranges(nbytes, count, unit=itemsize)
+            values = tuple(_indexed_range(data, itemsize, runs=runs, of=between) for between in ranges)
+            unit = itemsize
     return Fingerprint(named, nbytes, itemsize, values, region_ranges(nbytes, count, unit=unit))
 
 
@@ -147,6 +161,49 @@ def elements(buffer: ReadBuffer, itemsize: int) -> int:
     data = as_bytes(buffer)
     total = kernels.element_sum(data, itemsize)
     return mixing.sum_of_mixes(data, itemsize) if total is None else total
+
+
+def indexed(buffer: ReadBuffer, itemsize: int, *, runs: Runs | None = None) -> int:
+    """`indexed-u64`: the sum mod 2^64 of mix(element + mix(index)): sees order, and additive over any partition.
+
+    `runs`: where the elements stand in the whole (`boxes.runs_of`); None: they are the whole. Elements of 1, 2, 4 or 8
+    bytes are zero-extended; of 16 bytes, mix(mix(low half + mix(index)) + high half).
+    """
+    data = as_bytes(buffer)
+    if not data.size:
+        return 0
+    placed = Runs(data.size // itemsize, np.zeros(1, dtype=np.int64)) if runs is None else runs
+    total = kernels.indexed_sum(data, itemsize, starts=placed.starts, length=placed.length)
+    if total is None:
+        total = mixing.sum_of_indexed_mixes(data, itemsize, starts=placed.starts, length=placed.length)
+    return total
+
+
+def _indexed_range(data: Bytes, itemsize: int, *, runs: Runs, of: tuple[int, int]) -> int:
+    """`indexed-u64` of one region of a part."""
+    if of[0] == of[1]:
+        return 0
+    if of == (0, data.size):
+        return indexed(data, itemsize, runs=runs)
+    first, end = of[0] // itemsize, of[1] // itemsize
+    places = np.arange(first, end, dtype=np.int64)
+    starts = runs.starts[places // runs.length] + places % runs.length
+    return indexed(data[of[0] : of[1]], itemsize, runs=Runs(1, starts))
+
+
+def _runs(array: object, num_elements: int, part: Part | None) -> Runs:
+    """Where the elements of an array stand in its whole."""
+    if part is None:
+        return Runs(num_elements, np.zeros(1, dtype=np.int64))
+    shape, offset = tuple(part[0]), tuple(part[1])
+    box = Box(offset, tuple(int(size) for size in getattr(array, "shape", (num_elements,))))
+    if box.num_elements != num_elements or tiling(shape, (box,)) is Tiling.OUTSIDE:
+        raise RequestError(
+            f"a part of shape {box.shape} at {offset} does not lie in a whole of shape {shape}",
+            code="fingerprint_part",
+            fix="give part=(shape of the whole, offset of the part), one number per dimension",
+        )
+    return runs_of(box, shape)
 
 
 def mix_regions(buffer: ReadBuffer, regions: int) -> tuple[int, ...]:

@@ -75,6 +75,13 @@ def element_sum(data: Bytes, itemsize: int) -> int | None:
     return _call("ELEMENTS", itemsize, bits)
 
 
+def indexed_sum(data: Bytes, itemsize: int, *, starts: npt.NDArray[np.int64], length: int) -> int | None:
+    """`indexed-u64` of elements of 1, 2, 4 or 8 bytes, in runs of `length` that begin at the indices `starts`."""
+    if itemsize not in (1, 2, 4, 8) or not _pays_off(bits := data.view(f"u{itemsize}")):
+        return None
+    return _call("INDEXED", itemsize, bits, starts, length)
+
+
 def _pays_off(bits: npt.NDArray[Any]) -> bool:
     """Whether to use the kernels by now; writeable, aligned memory only, because every other kind is compiled anew."""
     if _ledger.handled < PAYS_OFF_AFTER:

@@ -1,4 +1,4 @@
-"""The 64-bit mix behind `elements-u64` and `mix-u32-le-v1`: the finaliser of splitmix64.
+"""The 64-bit mix behind `elements-u64`, `indexed-u64` and `mix-u32-le-v1`: the finaliser of splitmix64.
 
 `mix(x)`: z = x + 0x9E3779B97F4A7C15; z = (z ^ z >> 30) * 0xBF58476D1CE4E5B9; z = (z ^ z >> 27) * 0x94D049BB133111EB;
 z ^ z >> 31, all mod 2^64. So `mix(0)` is the first output of splitmix64 with seed 0: e220a8397b1dcdaf.
@@ -76,6 +76,27 @@ def mixed(bits: npt.NDArray[np.unsignedinteger]) -> Words64:
     np.right_shift(z, _31, out=t)
     np.bitwise_xor(z, t, out=z)
     return z
+
+
+def sum_of_indexed_mixes(data: Bytes, itemsize: int, *, starts: npt.NDArray[np.int64], length: int) -> int:
+    """The sum mod 2^64 of mix(element + mix(index)); 16 bytes: mix(mix(low half + mix(index)) + high half).
+
+    The elements come in runs of `length`; `starts` are the indices of the first element of each run.
+    """
+    width = 2 if itemsize == 16 else 1
+    bits = data.view(_BITS[itemsize])
+    total = 0
+    for low in range(0, bits.size // width, BLOCK):
+        block = bits[low * width : (low + BLOCK) * width]
+        places = np.arange(low, low + block.size // width, dtype=np.int64)
+        runs = places // length
+        keys = mixed((starts[runs] + (places - runs * length)).view(np.uint64))
+        if itemsize == 16:
+            keys = mixed(keys + block[0::2]) + block[1::2]
+        else:
+            keys += block
+        total += int(np.add.reduce(mixed(keys)))
+    return total & MASK
 
 
 def _sum_of_chained(halves: Words64) -> int:
