@@ -43,6 +43,7 @@ class Parameters:
         self._values: dict[str, str] = {}
         self._with_gradient_now: set[str] = set()
         self._stepped = False
+        self._ordered = False  # the order of a batch's elements is recorded, before its elements
 
     def see_step(self, mark: StepMark) -> None:
         """A step has ended."""
@@ -58,7 +59,10 @@ class Parameters:
                 self._begin(names, state, kinds)
             case ("grads", "gradient"):
                 self._gradients(names, state, kinds)
-            case ("batch", "batch"):
+            case ("batch", "batch_order"):
+                self._ordered = True
+                self._batch(state)
+            case ("batch", "batch") if not self._ordered:  # a capture of old: only the elements are known
                 self._batch(state)
             case _:
                 pass

@@ -11,6 +11,8 @@ from paritrace.evidence.gaps import Gap
 Key = tuple[int, int, str, str, str]
 """Step, micro-batch, moment, group, name."""
 
+BATCH, BATCH_ORDER = "batch", "batch_order"
+
 Figures = dict[Key, str | None]
 
 
@@ -78,6 +80,7 @@ def compare_digests(baseline: Recorded, candidate: Recorded, *, settings: Settin
             found.equal.add(key)
         else:
             found.different[key] = DigestDifference(*key, left, right, places[0][key], places[1][key])
+    _join_orders(found)
     idle = _idle_generators(found, ours, theirs)
     for key in idle:
         del found.different[key]
@@ -92,6 +95,18 @@ def _gradients(figures: Figures) -> dict[int, frozenset[str]]:
         if key[3] == "gradient" and value is not None:
             found.setdefault(key[0], set()).add(key[4])
     return {step: frozenset(names) for step, names in found.items()}
+
+
+def _join_orders(found: Digests) -> None:
+    """Make one figure of a batch's elements and their order: the batch differs if either does."""
+    for keys in (found.equal, found.unknown):
+        keys -= {key for key in keys if key[3] == BATCH_ORDER}
+    for key in [key for key in found.different if key[3] == BATCH_ORDER]:
+        whole = (*key[:3], BATCH, key[4])
+        order = found.different.pop(key)
+        if whole in found.equal:
+            found.equal.remove(whole)
+            found.different[whole] = order._replace(group=BATCH)
 
 
 def _idle_generators(found: Digests, ours: Figures, theirs: Figures) -> list[Key]:

@@ -185,7 +185,8 @@ class StateNames(Definition, frozen=True, tag="state_names"):
     """The names of one group of a state inventory, in order (CA-29)."""
 
     id: int
-    # parameter | buffer | gradient | optimizer_state | optimizer_config | rng | batch | scheduler | scaler | loss
+    # parameter | buffer | gradient | optimizer_state | optimizer_config | rng | batch | batch_order | scheduler |
+    # scaler | loss
     group: str
     names: tuple[str, ...]
     kinds: tuple[int, ...]  # Kind ids, -1 where there is none
@@ -394,7 +395,8 @@ class State(Struct, array_like=True, frozen=True, gc=False, tag="s", forbid_unkn
 
     `moment`: "begin" (weights, buffers, rng, optimizer state before the step), "batch", "grads" (before the optimizer
     step). The state after step n is the "begin" state of step n + 1. `values` are aligned with `StateNames`: 16 hex
-    digits of the group's scheme (`elements-u64` for tensors, xxh3-64 for anything else) or a gap.
+    digits of the group's scheme (`elements-u64` for tensors, xxh3-64 for anything else) or a gap. Group "batch_order"
+    is xxh3-64 of the batch in logical order, since sums of elements do not see an exchange.
     """
 
     step: int

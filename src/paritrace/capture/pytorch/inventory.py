@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import weakref
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import torch
+import xxhash
 
 from paritrace.capture.pytorch.flatten import tensors
+from paritrace.capture.pytorch.kinds import KnownKind
 from paritrace.capture.pytorch.memory import RELEASED, holds_bytes, logical_buffer
 from paritrace.capture.pytorch.names import UNNAMED
 from paritrace.capture.pytorch.registers import Registers
@@ -44,8 +46,19 @@ class Inventory:
         self._say_not_captured()
 
     def batch(self, args: Any, kwargs: Any) -> None:
-        """The inputs of a root module: the batch."""
-        self._tensors("batch", "batch", [*tensors(args, "args"), *tensors(kwargs, "kwargs")])
+        """The inputs of a root module: the batch, with the order of its elements, which its sums do not see."""
+        found = [*tensors(args, "args"), *tensors(kwargs, "kwargs")]
+        self._orders([(name, tensor, self._kinds.of(tensor)) for name, tensor in found])
+        self._tensors("batch", "batch", found)
+
+    def _orders(self, found: list[tuple[str, torch.Tensor, KnownKind]]) -> None:
+        values: list[Value] = []
+        for _, tensor, kind in found:
+            if kind.readable and holds_bytes(tensor, kind.geometry, tensor.data_ptr()):
+                values.append(xxhash.xxh3_64_hexdigest(logical_buffer(tensor.data_ptr(), kind.geometry)))
+            else:
+                values.append(kind.geometry.gap or RELEASED)
+        self._write("batch", "batch_order", [name for name, _, _ in found], [kind.id for _, _, kind in found], values)
 
     def gradients(self, optimizer: torch.optim.Optimizer) -> None:
         """Gradients as the optimizer is about to use them, their norm, and the optimizer's settings."""
@@ -126,7 +139,7 @@ class Inventory:
             self._configurations[id(optimizer)] = values
             self._recorder.emit(calls.ConfigMark("optimizer", values))
 
-    def _tensors(self, moment: str, group: str, found: list[tuple[str, torch.Tensor | None]]) -> float:
+    def _tensors(self, moment: str, group: str, found: Sequence[tuple[str, torch.Tensor | None]]) -> float:
         names: list[str] = []
         kinds: list[int] = []
         values: list[Value] = []
