@@ -141,8 +141,10 @@ def test_other_strides_of_the_same_values_agree_by_the_logical_summary() -> None
 
 def test_a_gap_is_not_comparable() -> None:
     found = pair(numbers(1), numbers(1))
-    missing = Slot(0, 0, Gap(CaptureGap.IN_FLIGHT))
+    missing = Slot(0, 0, Gap(CaptureGap.UNSUPPORTED_DTYPE))
     assert judge(SlotPair(missing, *found[1:])).reason is Incomparable.NOT_CAPTURED
+    running = Slot(0, 0, Gap(CaptureGap.IN_FLIGHT))
+    assert judge(SlotPair(running, *found[1:])).reason is Incomparable.IN_FLIGHT
 
 
 def test_without_details_only_bits_are_known() -> None:

@@ -4,9 +4,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from paritrace.compare.collective_fields import Both, packed_otherwise, plainly_alike, unlike, waits_otherwise
+from paritrace.compare.input_evidence import SlotFact
 from paritrace.compare.result import Agreement, Status
 from paritrace.compare.slots import Incomparable, Judged, SlotPair, judge
-from paritrace.compare.translate import Side, SlotFact
+from paritrace.compare.translate import Side
 from paritrace.correspondence.pairing import Pairing
 from paritrace.evidence.calls import Call
 from paritrace.evidence.gaps import CaptureGap, Gap
@@ -21,10 +23,11 @@ class Verdict(NamedTuple):
     compared: int
     unseen_inputs: tuple[int, ...]  # an input that could not be compared: the call cannot be said to originate anything
     unseen_outputs: tuple[int, ...]  # outputs that could not be compared
+    collective: bool = False  # another group, reduction, root, peer or bucket: it computes something else
 
     @property
     def differs(self) -> bool:
-        return bool(self.inputs or self.outputs or self.scalars)
+        return bool(self.inputs or self.outputs or self.scalars or self.collective)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,6 +71,7 @@ def agreements(sides: Sides) -> Agreements:
             and not _has_gap(ours.calls[i])
             and not ours.recorded.tagged
             and not theirs.recorded.tagged
+            and (i not in ours.collectives or plainly_alike(_collectives(sides, i, j)))
         ):
             continue
         verdicts[i] = _by_bits(sides, i, j) or _verdict(sides, i, j)
@@ -77,7 +81,7 @@ def agreements(sides: Sides) -> Agreements:
 def _by_bits(sides: Sides, i: int, j: int) -> Verdict | None:
     """The verdict where bits alone decide, which is nearly always; None where something needs a closer look."""
     ours, theirs = sides.baseline, sides.candidate
-    if not sides.same_scheme or ours.recorded.tagged or theirs.recorded.tagged:
+    if not sides.same_scheme or ours.recorded.tagged or theirs.recorded.tagged or i in ours.collectives:
         return None
     inputs = _differing_bits(ours.input_facts[i], theirs.input_facts[j])
     outputs = _differing_bits(ours.output_facts[i], theirs.output_facts[j])
@@ -113,17 +117,25 @@ def _has_gap(call: Call) -> bool:
     return any(type(slot.bits) is not str for slot in call.outputs)
 
 
+def _collectives(sides: Sides, i: int, j: int) -> Both:
+    """What is known of a pair as collectives."""
+    return sides.baseline.collectives.get(i), sides.candidate.collectives.get(j)
+
+
 def _verdict(sides: Sides, i: int, j: int) -> Verdict:
     inputs = list(judged_slots(sides, i, j, direction="i"))
     outputs = list(judged_slots(sides, i, j, direction="o"))
     ours, theirs = sides.baseline, sides.candidate
+    both = _collectives(sides, i, j)
+    others = ours.scalar_facts[ours.calls[i].scalars] != theirs.scalar_facts[theirs.calls[j].scalars]
     return Verdict(
         inputs=_places(inputs),
         outputs=_places(outputs),
-        scalars=ours.scalar_facts[ours.calls[i].scalars] != theirs.scalar_facts[theirs.calls[j].scalars],
+        scalars=others or waits_otherwise(both),
         compared=sum(not _unseen(found) for found in (*inputs, *outputs)),
         unseen_inputs=tuple(found.place_a for found in inputs if _unseen(found)),
         unseen_outputs=tuple(found.place_a for found in outputs if _unseen(found)),
+        collective=unlike(both),
     )
 
 
@@ -139,6 +151,7 @@ class JudgedSlot(NamedTuple):
 def judged_slots(sides: Sides, i: int, j: int, *, direction: str) -> Iterator[JudgedSlot]:
     """Judge the slots of one direction, matched by name."""
     ours, theirs = sides.baseline, sides.candidate
+    packed = i in ours.collectives and packed_otherwise(_collectives(sides, i, j))
     left = ours.calls[i].inputs if direction == "i" else ours.calls[i].outputs
     right = theirs.calls[j].inputs if direction == "i" else theirs.calls[j].outputs
     places = {theirs.recorded.names[slot.name]: place for place, slot in enumerate(right)}
@@ -158,7 +171,8 @@ def judged_slots(sides: Sides, i: int, j: int, *, direction: str) -> Iterator[Ju
             sides.same_scheme,
             ours.kind_words[slot.kind] == theirs.kind_words[right[other].kind],
         )
-        yield JudgedSlot(place, other, judge(pair), pair)
+        judged = Judged(Agreement.NOT_COMPARABLE, Incomparable.BUCKET_ORDER) if packed else judge(pair)
+        yield JudgedSlot(place, other, judged, pair)
     for other in places.values():
         yield JudgedSlot(-1, other, Judged(Agreement.NOT_COMPARABLE, Incomparable.ONE_SIDE_ONLY), None)
 

@@ -7,6 +7,7 @@ from msgspec.structs import replace
 
 from paritrace.compare.agreement import judged_slots
 from paritrace.compare.blames import Blame
+from paritrace.compare.collective_fields import field_differences
 from paritrace.compare.fields import difference_of
 from paritrace.compare.flows import FromCall, source_of
 from paritrace.compare.ranks import RankComparison
@@ -173,7 +174,9 @@ def _scalars(of: RankComparison, i: int, j: int) -> tuple[str, str]:
     ours, theirs = of.sides.baseline, of.sides.candidate
     left = ours.recorded.scalars.get(ours.calls[i].scalars)
     right = theirs.recorded.scalars.get(theirs.calls[j].scalars)
-    first, second = ({} if side is None else side.values for side in (left, right))
+    first, second = ({} if side is None else dict(side.values) for side in (left, right))
+    for field in field_differences((ours.collectives.get(i), theirs.collectives.get(j))):
+        first[field.name], second[field.name] = field.baseline, field.candidate
     names = [name for name in {**first, **second} if first.get(name) != second.get(name)]
     return tuple(", ".join(f"{_argument(n)}={side.get(n, 'absent')}" for n in names) for side in (first, second))  # type: ignore[return-value]  # two sides make two texts
 

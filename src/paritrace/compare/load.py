@@ -5,10 +5,12 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Protocol
 
+from paritrace.compare.distributed import IN_FLIGHT, Distributed, complete
 from paritrace.compare.settings import Settings
 from paritrace.evidence.calls import (
     Call,
     CodeMark,
+    Completed,
     ConfigMark,
     Context,
     Detail,
@@ -32,6 +34,7 @@ from paritrace.evidence.calls import (
     StepMark,
 )
 from paritrace.evidence.codec import Record
+from paritrace.evidence.distributed import Collective, CollectiveCounts, Group, Mesh, Placement, Replicated
 from paritrace.evidence.journal import Loss
 from paritrace.runs.reading import Run
 from paritrace.runs.views import SessionView
@@ -69,6 +72,7 @@ class Recorded:
     config: dict[str, dict[str, str]] = field(default_factory=lambda: defaultdict(dict))
     code: dict[str, str] = field(default_factory=dict[str, str])
     not_captured: list[str] = field(default_factory=list[str])
+    distributed: Distributed = field(default_factory=Distributed)
     end: EndMark | None = None
     bytes_lost: int = 0
     tagged: bool = False  # some slot bears a semantics tag (CA-5)
@@ -114,6 +118,9 @@ def read(found: Recorded, journal: Batched, *, settings: Settings) -> None:
     found.calls.sort(key=lambda call: call.id)
     if found.bytes_lost:
         _leave_out_undefined(found)
+    unseen = complete(found.calls, found.distributed.completed)
+    if unseen:
+        found.gaps[IN_FLIGHT] += unseen
 
 
 def _leave_out_undefined(found: Recorded) -> None:
@@ -140,6 +147,7 @@ def _is_defined(found: Recorded, call: Call) -> bool:
         and (not call.scope or call.scope in found.scopes)
         and (call.node < 0 or call.node in found.names)
         and (call.scalars < 0 or call.scalars in found.scalars)
+        and found.distributed.is_defined(call)
     )
     return own and all(_is_slot_defined(found, slot) for slot in (*call.inputs, *call.outputs))
 
@@ -168,6 +176,8 @@ def _take(found: Recorded, record: Record | Loss, settings: Settings) -> None:
             found.header = record
         case EndMark():
             found.end = record
+        case Group() | Mesh() | Placement() | Replicated() | Collective() | CollectiveCounts() | Completed():
+            found.distributed.take(record, settings=settings)
         case _:
             _define(found, record)
 

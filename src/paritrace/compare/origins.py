@@ -4,6 +4,7 @@ from bisect import bisect_left, bisect_right, insort
 
 from paritrace.compare.agreement import Agreements, Sides, Verdict
 from paritrace.compare.blames import PRECEDENCE, Blame, Origins, Root
+from paritrace.compare.collective_origins import UnlikeCollectives
 from paritrace.compare.digests import DigestDifference, Digests
 from paritrace.compare.flows import UNKNOWN, Draws, FromCall, FromOrigin, FromUncompared, Source, Views, source_of
 from paritrace.compare.regions import STATEFUL, Regions
@@ -31,6 +32,7 @@ class _Search:
         self._latest: Root | None = None
         self._first_step: int | None = None
         self._told_outside: set[FromOrigin] = set()
+        self._unlike_collectives = UnlikeCollectives(sides)
         self._steps_with_operators = {
             side.context_of(i)[0]
             for side in (sides.baseline, sides.candidate)
@@ -47,7 +49,7 @@ class _Search:
 
     def run(self) -> Origins:
         calls = self._sides.baseline.calls
-        differing = [i for i, v in self._verdicts.verdicts.items() if v.inputs or v.outputs]
+        differing = [i for i, v in self._verdicts.verdicts.items() if v.inputs or v.outputs or v.collective]
         for i in sorted(differing, key=lambda index: calls[index].left):
             blame = self._blame(i, self._verdicts.verdicts[i])
             self._found.blames[i] = blame
@@ -79,6 +81,8 @@ class _Search:
                 self._found.consequences[blame.root] += 1
 
     def _blame(self, i: int, verdict: Verdict) -> Blame:
+        if verdict.collective:
+            return self._unlike_collectives.blame(i)
         if not verdict.inputs:
             return self._without_input(i, verdict)
         blames = [self._of_input(i, place) for place in verdict.inputs]

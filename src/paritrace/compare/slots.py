@@ -5,15 +5,17 @@ from typing import NamedTuple
 
 from paritrace.compare.result import Agreement
 from paritrace.evidence.calls import Detail, Kind, Slot
-from paritrace.evidence.gaps import Gap
+from paritrace.evidence.gaps import CaptureGap, Gap
 
 
 class Incomparable(StrEnum):
     """Why two slots are not comparable."""
 
     NOT_CAPTURED = "not_captured"  # a gap on either side
+    IN_FLIGHT = "in_flight"  # the result of a collective that was not seen to complete (CA-31)
     ONE_SIDE_ONLY = "one_side_only"
     MEMORY_ORDER = "memory_order"  # the fingerprints cover the elements in different orders
+    BUCKET_ORDER = "bucket_order"  # the same gradients in another order inside the bucket
     SCHEME = "scheme"  # fingerprints of different schemes
     SEMANTICS = "semantics"  # declared to mean different things (A-11)
     LAYOUT = "layout"
@@ -80,8 +82,9 @@ def judge(pair: SlotPair) -> Judged:
     apart = None if pair.same_kind else _of_kinds(pair)
     if apart is not None:
         return apart
-    if isinstance(pair.baseline.bits, Gap) or isinstance(pair.candidate.bits, Gap):
-        return _not(Incomparable.NOT_CAPTURED)
+    gaps = [bits.gap for bits in (pair.baseline.bits, pair.candidate.bits) if isinstance(bits, Gap)]
+    if gaps:
+        return _not(Incomparable.IN_FLIGHT if CaptureGap.IN_FLIGHT in gaps else Incomparable.NOT_CAPTURED)
     if not pair.same_scheme:
         return _without_scheme(ours, theirs)
     if pair.same_kind or memory_order(pair.kinds[0]) == memory_order(pair.kinds[1]):

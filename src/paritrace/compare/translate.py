@@ -1,23 +1,20 @@
 """Translating recorded calls into the engine's neutral records, spelled alike on both sides (CP-1, CP-6)."""
 
-from collections.abc import Hashable, Iterable
+from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import dataclass, field
 
+from paritrace.compare.collective_facts import CollectiveFacts, collective_facts, stream_of
+from paritrace.compare.input_evidence import InputEvidence, SlotFact
 from paritrace.compare.load import Recorded
 from paritrace.compare.settings import Settings
 from paritrace.compare.sites import Lines, site_keys
 from paritrace.compare.slots import comparable_kind
-from paritrace.correspondence.records import Flow, Made, Records, Scopes
-from paritrace.evidence.calls import Call, Flag, Level, Origin, OriginKind, Phase, Slot
-from paritrace.evidence.gaps import CaptureGap, Gap
+from paritrace.correspondence.records import Records, Scopes
+from paritrace.evidence.calls import Call, Flag, Level, Origin
 
 ACCUMULATE = "AccumulateGrad:"
 RECOMPUTE = Flag.RECOMPUTE.value  # a plain number: once per call, an enum costs more than the comparison
 LEVELS = {level: place for place, level in enumerate(Level)}
-NAMED_ORIGINS = frozenset(OriginKind) - {OriginKind.UNKNOWN, OriginKind.SAVED}
-OWNED = frozenset({OriginKind.PARAMETER, OriginKind.BUFFER, OriginKind.OPTIMIZER_STATE})  # named once in a run
-SlotFact = tuple[int, int, str | Gap[CaptureGap]]
-"""Slot name, kind and fingerprint in words that both sides share: equal facts mean equal evidence."""
 
 
 class Interner:
@@ -44,6 +41,7 @@ class Side:
     kind_words: dict[int, int]  # kind id -> number of what makes fingerprints comparable, the same on both sides
     input_facts: list[tuple[SlotFact, ...]] = field(default_factory=list[tuple[SlotFact, ...]])
     output_facts: list[tuple[SlotFact, ...]] = field(default_factory=list[tuple[SlotFact, ...]])
+    collectives: dict[int, CollectiveFacts] = field(default_factory=dict[int, CollectiveFacts])  # by index
     records: Records
 
     def context_of(self, i: int) -> tuple[int, int, str]:
@@ -99,16 +97,24 @@ class _Translator:
         names, kinds = self._names, self._kinds
         inputs = [tuple([(names[s.name], kinds[s.kind], s.bits) for s in call.inputs]) for call in calls]
         outputs = [tuple([(names[s.name], kinds[s.kind], s.bits) for s in call.outputs]) for call in calls]
-        evidence = _Evidence(recorded, calls, index_of, inputs=inputs, origins=self._origins, scalars=self._scalars)
+        collectives = self._collectives(calls)
+        evidence = InputEvidence(
+            recorded,
+            calls,
+            index_of,
+            inputs=inputs,
+            words=(self._origins, self._scalars),
+            collectives=collectives,
+        )
         levels = [self._functions[call.function][0] for call in calls]
         module = LEVELS[Level.MODULE]
-        labels = [self._label(call) for call in calls]
+        labels = [self._label(call, collectives.get(i)) for i, call in enumerate(calls)]
         records = Records(
-            streams=self._streams(calls),
+            streams=self._streams(calls, collectives),
             layers=levels,
             scopes=[scope_of[call.scope] for call in calls],
             entries=[level == module and call.scope != 0 for level, call in zip(levels, calls, strict=True)],
-            keys=self._keys(calls, labels, index_of),
+            keys=self._keys(calls, labels, index_of, collectives=collectives),
             inputs=[(self._scalars[call.scalars], facts) for call, facts in zip(calls, inputs, strict=True)],
             links=[index_of.get(call.link, -1) if call.link >= 0 else -1 for call in calls],
             replays=[bool(call.flags & RECOMPUTE) for call in calls],
@@ -117,6 +123,7 @@ class _Translator:
             anchor_inputs=evidence.anchor_inputs,
             names=evidence.names,
             flow=evidence.flow,
+            wider=evidence.wider,
         )
         return Side(
             recorded=recorded,
@@ -129,6 +136,7 @@ class _Translator:
             kind_words=kinds,
             input_facts=inputs,
             output_facts=outputs,
+            collectives=collectives,
             records=records,
         )
 
@@ -138,38 +146,64 @@ class _Translator:
         site = self._recorded.sites.get(call.site)
         return self._settings.ignores(module, self._recorded.functions[call.function].name, site.file if site else "")
 
-    def _streams(self, calls: Iterable[Call]) -> list[Hashable]:
-        contexts, names = self._recorded.contexts, self._recorded.names
+    def _collectives(self, calls: list[Call]) -> dict[int, CollectiveFacts]:
+        distributed = self._recorded.distributed
+        if not distributed.collectives:
+            return {}
+        found = ((i, collective_facts(distributed, call, settings=self._settings)) for i, call in enumerate(calls))
+        return {i: facts for i, facts in found if facts is not None}
+
+    def _streams(self, calls: Iterable[Call], collectives: Mapping[int, CollectiveFacts]) -> list[Hashable]:
+        contexts, names, rank = self._recorded.contexts, self._recorded.names, self._recorded.session.rank
         seen: dict[tuple[int, int], int] = {}
         found: list[Hashable] = []
-        for call in calls:
+        for i, call in enumerate(calls):
             pair = (call.context, call.thread)
-            if pair not in seen:
+            facts = collectives.get(i)
+            stream = seen.get(pair) if facts is None else None
+            if stream is None:
                 c = contexts[call.context]
-                microbatch = -1 if c.phase is Phase.OPTIMIZER else c.microbatch  # it steps over all of them at once
-                seen[pair] = self._streams_of((c.step, microbatch, c.phase.value, names.get(call.thread, "")))
-            found.append(seen[pair])
+                moment, thread = (c.step, c.microbatch, c.phase.value), names.get(call.thread, "")
+                stream = self._streams_of(stream_of(facts, rank=rank, moment=moment, thread=thread))
+                if facts is None:
+                    seen[pair] = stream
+            found.append(stream)
         return found
 
-    def _keys(self, calls: list[Call], labels: list[str], index_of: dict[int, int]) -> list[Hashable]:
-        """A call's key. The line that called a module is no site of its own for what happens inside (CP-1)."""
-        seen: dict[tuple[int, int], int] = {}
+    def _keys(
+        self,
+        calls: list[Call],
+        labels: list[str],
+        index_of: dict[int, int],
+        *,
+        collectives: Mapping[int, CollectiveFacts],
+    ) -> list[Hashable]:
+        """A call's key. The line that called a module is no site of its own for what happens inside (CP-1).
+
+        A collective is known by its operation, whichever of torch's functions ran it.
+        """
+        seen: dict[tuple[Hashable, int], int] = {}
         module = LEVELS[Level.MODULE]
         found: list[Hashable] = []
-        for call, label in zip(calls, labels, strict=True):
+        for i, (call, label) in enumerate(zip(calls, labels, strict=True)):
             function = self._functions[call.function]
+            facts = collectives.get(i)
             site = call.site
             if function[0] == module or label or call.link >= 0:
                 site = -1
             elif call.parent >= 0 and (place := index_of.get(call.parent)) is not None and calls[place].site == site:
                 site = -2
-            key = seen.get((call.function, site))
+            what = call.function if facts is None else facts.operation
+            key = seen.get((what, site))
             if key is None:
-                key = seen[call.function, site] = self._key_of((function, self._sites.get(site, site)))
+                named = function if facts is None else (function[0], "collective", facts.operation)
+                key = seen[what, site] = self._key_of((named, self._sites.get(site, site)))
             found.append(key)
         return found
 
-    def _label(self, call: Call) -> str:
+    def _label(self, call: Call, facts: CollectiveFacts | None) -> str:
+        if facts is not None and facts.label:
+            return facts.label
         if call.node < 0:
             return ""
         text = self._recorded.names[call.node]
@@ -190,62 +224,3 @@ class _Translator:
             names.append(name)
             facts.append(scope.cls)
         return scope_of, Scopes(parents=parents, names=names, facts=facts), names
-
-
-class _Evidence:
-    """What the engine may ask about one call's inputs."""
-
-    def __init__(
-        self,
-        recorded: Recorded,
-        calls: list[Call],
-        index_of: dict[int, int],
-        *,
-        inputs: list[tuple[SlotFact, ...]],
-        origins: dict[int, str],
-        scalars: dict[int, int],
-    ) -> None:
-        self._recorded = recorded
-        self._calls = calls
-        self._index_of = index_of
-        self._inputs = inputs
-        self._origins = origins
-        self._scalars = scalars
-
-    def anchor_inputs(self, i: int) -> Hashable | None:
-        """The inputs of a call, None when one was not captured or none can tell two calls apart (CP-3, A-01)."""
-        call = self._calls[i]
-        telling = False
-        for place, slot in enumerate(call.inputs):
-            if isinstance(slot.bits, Gap):
-                return None
-            telling = telling or self._tells(call, place, slot)
-        return (self._scalars[call.scalars], self._inputs[i]) if telling else None
-
-    def _tells(self, call: Call, place: int, slot: Slot) -> bool:
-        detail = self._recorded.details.get((call.id, "i", place))
-        return self._recorded.kinds[slot.kind].num_elements > 1 and not (detail is not None and detail.degenerate)
-
-    def names(self, i: int) -> tuple[str, ...]:
-        """The parameters, buffers and optimizer states that a call consumes."""
-        named: list[str] = []
-        for slot in self._calls[i].inputs:
-            if isinstance(slot.source, int) and slot.source >= 0:
-                kind = self._recorded.origins[slot.source].kind
-                if kind in OWNED:
-                    named.append(self._origins[slot.source])
-        return tuple(named)
-
-    def flow(self, i: int) -> tuple[Flow, ...]:
-        """Where each input comes from (CP-20)."""
-        return tuple([self._flow(slot) for slot in self._calls[i].inputs])
-
-    def _flow(self, slot: Slot) -> Flow:
-        source = slot.source
-        if not isinstance(source, int):
-            maker = self._index_of.get(source[0])
-            return None if maker is None else Made(maker, source[1])
-        if source < 0:
-            return None
-        origin = self._recorded.origins[source]
-        return self._origins[source] if origin.kind in NAMED_ORIGINS and origin.name else None

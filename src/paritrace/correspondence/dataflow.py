@@ -66,23 +66,12 @@ class Dataflow:
                 self._changed.add(signature)
 
     def _signature(self, side: int, i: int) -> Signature | None:
-        """Where a record's inputs come from, in words that both sides share; None when any is not known."""
+        """A record's place and key, and where its inputs come from; None when any of that is not known."""
         records = (self._pairing.a, self._pairing.b)[side]
-        flows = records.flow(i)
-        if not flows:
+        found = sources(self._pairing, i, side=side)
+        if found is None:
             return None
-        sources: list[Hashable] = []
-        for flow in flows:
-            if isinstance(flow, Made):
-                partner = self._partners(side)[flow.record]
-                if partner < 0:
-                    return None
-                sources.append((flow.record if side == 0 else partner, flow.output))
-            elif flow is None:
-                return None
-            else:
-                sources.append(flow)
-        return (records.streams[i], records.layers[i], self._homes[side][i], records.keys[i], *sources)
+        return (records.streams[i], records.layers[i], self._homes[side][i], records.keys[i], *found)
 
     def _partners(self, side: int) -> list[int]:
         return self._pairing.partner_a if side == 0 else self._pairing.partner_b
@@ -90,3 +79,20 @@ class Dataflow:
 
 def _makers(records: Records, i: int) -> Iterable[Made]:
     return (flow for flow in records.flow(i) if isinstance(flow, Made))
+
+
+def sources(pairing: Pairing, i: int, *, side: int) -> Signature | None:
+    """Where a record's inputs come from, in words that both sides share; None when any is not known or none is."""
+    records, partners = ((pairing.a, pairing.partner_a), (pairing.b, pairing.partner_b))[side]
+    found: list[Hashable] = []
+    for flow in records.flow(i):
+        if isinstance(flow, Made):
+            partner = partners[flow.record]
+            if partner < 0:
+                return None
+            found.append((flow.record if side == 0 else partner, flow.output))
+        elif flow is None:
+            return None
+        else:
+            found.append(flow)
+    return tuple(found) or None

@@ -4,6 +4,7 @@ from collections import defaultdict
 from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass
 
+from paritrace.correspondence.across import pair_across
 from paritrace.correspondence.dataflow import Dataflow
 from paritrace.correspondence.links import Followers, followers, give_reasons, pair_followers, pair_labelled
 from paritrace.correspondence.pairing import Pairing
@@ -43,6 +44,9 @@ def correspond(a: Records, b: Records) -> Correspondence:
         if stream in linked:
             _pair_in(pairing, extents=extents[stream], pairs=scopes[stream])
     _spread(pairing, of=of, flow=Dataflow(pairing, homes=homes))
+    pair_across(pairing)
+    if pairing.fresh:
+        _spread(pairing, of=of, flow=Dataflow(pairing, homes=homes))
     give_reasons(pairing)
     return Correspondence(pairing=pairing, homes=homes)
 

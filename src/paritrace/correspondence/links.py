@@ -4,7 +4,7 @@ from collections import defaultdict
 
 from paritrace.correspondence.pairing import Pairing
 from paritrace.correspondence.records import Records
-from paritrace.correspondence.sequences import pair_sequences
+from paritrace.correspondence.sequences import Marks, matches, pair_sequences
 from paritrace.correspondence.vocabulary import Basis, Unpaired
 
 Followers = dict[int, dict[object, list[int]]]
@@ -31,11 +31,20 @@ def pair_followers(pairing: Pairing, i: int, j: int, *, of: tuple[Followers, Fol
 
 
 def pair_labelled(pairing: Pairing) -> None:
-    """Pair records whose name alone decides: gradient accumulation by parameter (CP-2a)."""
+    """Pair records whose name alone decides: gradient accumulation by parameter, buckets by what they hold (CP-2a)."""
     ours, theirs = _labelled(pairing.a), _labelled(pairing.b)
     for mark, items in ours.items():
         if mark in theirs:
             pair_sequences(pairing, items, theirs[mark], basis=Basis.PARAMETER_NAME)
+    alone_a = [i for mark, items in ours.items() if mark not in theirs for i in items]
+    alone_b = [j for mark, items in theirs.items() if mark not in ours for j in items]
+    for i, j in matches(_by_name(pairing.a, alone_a), _by_name(pairing.b, alone_b)):
+        pairing.pair(i, j, basis=Basis.PARAMETER_ANCHOR)
+
+
+def _by_name(side: Records, items: list[int]) -> Marks:
+    """What names a labelled record by its parts: of two such records each may share parts with the other only."""
+    return [((side.streams[i], side.layers[i], side.keys[i], name), i) for i in items for name in side.names(i)]
 
 
 def _labelled(side: Records) -> dict[object, list[int]]:

@@ -39,12 +39,18 @@ def no_names(_index: int) -> tuple[str, ...]:
     return ()
 
 
+def no_wider(_index: int) -> Hashable | None:
+    """The wider stream of evidence whose counterparts always stand in the same stream."""
+    return None
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Records:
     """One side's records in execution order, as columns of equal length.
 
     `keys` and `inputs` are equal on both sides where they mean the same. `anchor_inputs` gives the inputs of a record
-    when they may serve as evidence of identity, None when they are degenerate or were not captured (CP-3).
+    when they may serve as evidence of identity, None when they are degenerate or were not captured (CP-3). `wider`
+    names the streams among which a record's counterpart may stand, None where that is its own.
     """
 
     streams: Sequence[Hashable]  # mesh coordinate, step, micro-batch, phase, thread role (CP-1)
@@ -60,6 +66,7 @@ class Records:
     anchor_inputs: Callable[[int], Hashable | None]
     names: Callable[[int], tuple[str, ...]] = no_names
     flow: Callable[[int], tuple[Flow, ...]] = no_flow
+    wider: Callable[[int], Hashable | None] = no_wider
 
     def __len__(self) -> int:
         return len(self.keys)

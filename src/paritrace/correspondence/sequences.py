@@ -126,10 +126,10 @@ def _group(pairing: Pairing, a: Sequence[int], b: Sequence[int], *, basis: Basis
 
 
 def _identities(pairing: Pairing, a: Sequence[int], b: Sequence[int]) -> list[tuple[int, int, Basis]]:
-    named = _matches(_by_name(pairing.a, a), _by_name(pairing.b, b))
+    named = matches(_by_name(pairing.a, a), _by_name(pairing.b, b))
     found = [(i, j, Basis.PARAMETER_ANCHOR) for i, j in named]
     used_a, used_b = {i for i, _ in named}, {j for _, j in named}
-    same = _matches(_by_inputs(pairing.a, a), _by_inputs(pairing.b, b))
+    same = matches(_by_inputs(pairing.a, a), _by_inputs(pairing.b, b))
     found += [(i, j, Basis.INPUT_IDENTITY) for i, j in same if i not in used_a and j not in used_b]
     return found
 
@@ -144,7 +144,7 @@ def _anchors(pairing: Pairing, a: Sequence[int], b: Sequence[int]) -> list[Ancho
     found: list[Anchor] = []
     free_a, free_b = set(a), set(b)
     for basis, marks_of in rules:
-        for i, j in _matches(marks_of(pairing.a, a), marks_of(pairing.b, b)):
+        for i, j in matches(marks_of(pairing.a, a), marks_of(pairing.b, b)):
             if i in free_a and j in free_b:
                 free_a.remove(i)
                 free_b.remove(j)
@@ -172,7 +172,7 @@ def _by_inputs(side: Records, items: Sequence[int]) -> Marks:
     return [((side.keys[i], inputs), i) for i in items if (inputs := side.anchor_inputs(i)) is not None]
 
 
-def _matches(a: Marks, b: Marks) -> list[tuple[int, int]]:
+def matches(a: Marks, b: Marks) -> list[tuple[int, int]]:
     """The records whose mark occurs exactly once on each side; records matched in two ways at once are left out."""
     once_a, once_b = _once(a), _once(b)
     pairs = {(i, once_b[mark]) for mark, i in once_a.items() if mark in once_b}

@@ -15,6 +15,7 @@ import numpy.typing as npt
 from paritrace.evidence import calls, codec
 from paritrace.evidence.calls import Level, OriginKind, Phase
 from paritrace.evidence.digests import sha256_hex
+from paritrace.evidence.distributed import Collective, CollectiveCounts, Group
 from paritrace.evidence.fingerprints import strong
 from paritrace.evidence.gaps import CaptureGap, Gap, RunGap
 from paritrace.evidence.ids import ProcessIdentity
@@ -72,6 +73,25 @@ def batch(array: Array, name: str = "args[0]") -> Named:
     return Named(OriginKind.BATCH, name, Value(array))
 
 
+IN_FLIGHT = Gap(CaptureGap.IN_FLIGHT)
+WORLD = (0, 1)
+
+
+@dataclass(frozen=True)
+class Reduction:
+    """What makes a call a collective; `by` is empty where it was never seen to complete."""
+
+    operation: str = "all_reduce"
+    reduce: str = "sum"
+    group: str = "world"
+    ranks: tuple[int, ...] = WORLD
+    root: int = -1
+    peer: int = -1
+    asynchronous: bool = False
+    parameters: tuple[str, ...] = ()
+    by: str = "wait"
+
+
 @dataclass(frozen=True)
 class Told:
     """What a call may say besides its inputs and outputs."""
@@ -82,6 +102,7 @@ class Told:
     flags: int = 0
     scalars: Mapping[str, str] = field(default_factory=dict[str, str])
     module: bool = False
+    pending: bool = False  # its results come later, in a row of their own
 
 
 @dataclass
@@ -95,6 +116,7 @@ class RunTable:
     _ids: dict[tuple[str, object], int] = field(default_factory=dict[tuple[str, object], int])
     _counts: dict[str, int] = field(default_factory=lambda: {"calls": 0, "details": 0, "states": 0})
     _next: itertools.count[int] = field(default_factory=itertools.count)
+    _ordinals: dict[int, int] = field(default_factory=dict[int, int])  # group -> its collectives so far
     _open: list[tuple[int, int]] = field(default_factory=list[tuple[int, int]])  # (record, scope) of the modules around
     step: int = 0
     microbatch: int = 0
@@ -110,6 +132,44 @@ class RunTable:
         """One operator call; an output is an array, a `Value`, or a `Gap`."""
         function = self._function(name, Level.OP)
         return self._record(next(self._next), function, inputs=inputs, outputs=outputs, told=Told(**told))
+
+    def collective(
+        self,
+        how: Reduction,
+        given: Given,
+        *,
+        out: object = None,
+        function: str = "c10d.allreduce_.default",
+        **told: Any,
+    ) -> Out:
+        """One collective with one tensor; its result `out` stands in the row of its completion (CA-31)."""
+        key = ("group", (how.group, how.ranks))
+        if key not in self._ids:
+            self._mark(Group(self._take(key), how.group, how.ranks, "gloo"))
+        group, record = self._ids[key], next(self._next)
+        ordinal = self._ordinals.get(group, 0)
+        self._ordinals[group] = ordinal + 1
+        self._mark(
+            Collective(
+                record, group, how.operation, ordinal, how.reduce, how.root, how.peer, how.asynchronous, how.parameters
+            )
+        )
+        made = self._record(
+            record,
+            self._function(function, Level.OP),
+            inputs=(given,),
+            outputs=(out,),
+            told=Told(**told, pending=True),
+        )
+        if how.by:
+            bits = tuple(self._slot("", result.value, -1).bits for result in made)
+            self._row(calls.Completed(record, how.by, record, bits))
+            self._details(record, "o", [result.value for result in made])
+        return made[0]
+
+    def counted(self, counts: Mapping[str, int]) -> None:
+        """How many collectives each group made in this step (level digest)."""
+        self._mark(CollectiveCounts(self.step, dict(counts)))
 
     def enter(self, module: str, cls: str = "Module", nth: int = 0) -> Module:
         """Enter a module; what is called before `leave` stands inside."""
@@ -185,6 +245,8 @@ class RunTable:
         parent, scope = self._open[-1] if self._open else (-1, 0)
         ins = tuple(self._input(place, given) for place, given in enumerate(inputs))
         outs = tuple(self._slot(f"out[{place}]", out.value, -1) for place, out in enumerate(made))
+        if told.pending:
+            outs = tuple(msgspec.structs.replace(slot, bits=IN_FLIGHT) for slot in outs)
         row = calls.Call(
             id=record,
             left=next(self._next),
@@ -206,12 +268,14 @@ class RunTable:
         )
         self._row(row)
         self._counts["calls"] += 1
-        if Level.MODULE in self.levels:
-            self._details(record, "i", [given.value for given in inputs])
+        self._details(record, "i", [given.value for given in inputs])
+        if not told.pending:
             self._details(record, "o", [out.value for out in made])
         return made
 
     def _details(self, record: int, side: str, values: Sequence[Value | Gap[CaptureGap]]) -> None:
+        if Level.MODULE not in self.levels:
+            return
         for place, value in enumerate(values):
             if isinstance(value, Gap):
                 continue

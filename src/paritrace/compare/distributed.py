@@ -1,0 +1,77 @@
+"""What one session recorded of distributed training, and collectives joined to their completion (CA-3, CA-31)."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from msgspec.structs import replace
+
+from paritrace.compare.settings import Settings
+from paritrace.evidence.calls import Call, Completed, Slot
+from paritrace.evidence.distributed import Collective, CollectiveCounts, Group, Mesh, Placement, Replicated
+from paritrace.evidence.gaps import CaptureGap, Gap
+
+IN_FLIGHT = CaptureGap.IN_FLIGHT.value
+"""The gap under which collectives are counted that were never seen to complete (CA-31)."""
+
+DistributedRecord = Group | Mesh | Placement | Replicated | Collective | CollectiveCounts | Completed
+
+
+@dataclass(slots=True, kw_only=True)
+class Distributed:
+    """Empty where nothing is distributed. Keys are ids of the session: of a group, a mesh, a kind, a call."""
+
+    groups: dict[int, Group] = field(default_factory=dict[int, Group])
+    meshes: dict[int, Mesh] = field(default_factory=dict[int, Mesh])
+    placements: dict[int, Placement] = field(default_factory=dict[int, Placement])  # by kind
+    replicated: list[Replicated] = field(default_factory=list[Replicated])
+    collectives: dict[int, Collective] = field(default_factory=dict[int, Collective])  # by call
+    completed: dict[int, Completed] = field(default_factory=dict[int, Completed])  # by call
+    counts: list[CollectiveCounts] = field(default_factory=list[CollectiveCounts])
+
+    def take(self, record: DistributedRecord, *, settings: Settings) -> None:
+        """Take one record in; counts of steps that are not compared are left out."""
+        match record:
+            case Group():
+                self.groups[record.id] = record
+            case Mesh():
+                self.meshes[record.id] = record
+            case Placement():
+                self.placements[record.kind] = record
+            case Replicated():
+                self.replicated.append(record)
+            case Collective():
+                self.collectives[record.call] = record
+            case Completed():
+                self.completed[record.call] = record
+            case CollectiveCounts():
+                if settings.takes_step(record.step):
+                    self.counts.append(record)
+
+    def is_defined(self, call: Call) -> bool:
+        """Whether the group of a collective is known; of any other call there is nothing to know."""
+        collective = self.collectives.get(call.id)
+        return collective is None or collective.group in self.groups
+
+    def group_of(self, call: Call) -> Group | None:
+        """The group of a collective, None of any other call."""
+        collective = self.collectives.get(call.id)
+        return None if collective is None else self.groups[collective.group]
+
+
+def complete(calls: list[Call], completed: Mapping[int, Completed]) -> int:
+    """Give collectives, in place, the results that they had when done; return how many were never seen done."""
+    unseen = 0
+    for place, call in enumerate(calls):
+        if not _is_in_flight(call.outputs):
+            continue
+        done = completed.get(call.id)
+        if done is None or len(done.bits) != len(call.outputs):
+            unseen += 1
+        else:
+            outputs = zip(call.outputs, done.bits, strict=True)
+            calls[place] = replace(call, outputs=tuple(replace(slot, bits=bits) for slot, bits in outputs))
+    return unseen
+
+
+def _is_in_flight(slots: Sequence[Slot]) -> bool:
+    return any(isinstance(slot.bits, Gap) and slot.bits.gap is CaptureGap.IN_FLIGHT for slot in slots)
