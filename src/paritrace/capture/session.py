@@ -23,6 +23,7 @@ from paritrace.evidence import calls
 from paritrace.evidence.gaps import CountedGap, Gap
 from paritrace.files import LOCAL, Files
 from paritrace.process.identity import own_identity
+from paritrace.runs.attendance import CAPTURED_RANKS
 from paritrace.runs.envelope import AttachmentKind, Receipt, Role, SessionStatus
 from paritrace.runs.launch import launch_of
 from paritrace.runs.opening import SessionRequest, begin_session
@@ -238,8 +239,18 @@ def _request(settings: CaptureSettings) -> SessionRequest:
         config_digest=hashlib.sha256(msgspec.json.encode(_plain(settings))).hexdigest(),
         title=settings.title or None,
         tags=settings.tags,
-        metadata={"expected_steps": f"{settings.steps[0]}:{settings.steps[1]}"} if settings.declared_steps else {},
+        metadata=_declared(settings),
     )
+
+
+def _declared(settings: CaptureSettings) -> dict[str, str]:
+    """What the user said is to be in the run, so that coverage may speak of what is missing (CA-16, CA-24)."""
+    declared: dict[str, str] = {}
+    if settings.declared_steps:
+        declared["expected_steps"] = f"{settings.steps[0]}:{settings.steps[1]}"
+    if settings.ranks is not None:
+        declared[CAPTURED_RANKS] = ",".join(map(str, settings.ranks))
+    return declared
 
 
 def _plain(settings: CaptureSettings) -> dict[str, object]:

@@ -81,6 +81,7 @@ class CaptureSettings:
     check_reuse: bool = False  # debug: recompute every inherited fingerprint and count the stale ones (CA-32)
     title: str = ""
     tags: tuple[str, ...] = ()
+    ranks: tuple[int, ...] | None = None  # the ranks that are captured; None: all
 
     def __post_init__(self) -> None:
         if not 1 <= self.regions <= 64:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, cast
 import click
 
 from paritrace.cli.output import note
+from paritrace.cli.selections import parse_ranks
 from paritrace.errors import Outcome, ParitraceError, RequestError
 
 if TYPE_CHECKING:
@@ -95,8 +96,9 @@ def run(
     try:
         target = _find(workload, module=module)
         capture = None
-        if not without_capture() and _wanted(ranks):
-            capture = _begin(output, target, _settings(options))
+        chosen = parse_ranks(ranks)
+        if not without_capture() and _wanted(chosen):
+            capture = _begin(output, target, _settings(options, ranks=chosen))
     except ParitraceError as error:
         note(f"{error.outcome.value}: {error.message} [{error.code}]")
         note(f"    fix: {error.fix}")
@@ -113,7 +115,7 @@ def _find(workload: tuple[str, ...], *, module: bool) -> Target:
     return find_module(name, tuple(arguments)) if module else find_script(name, tuple(arguments))
 
 
-def _settings(options: dict[str, object]) -> CaptureSettings:
+def _settings(options: dict[str, object], *, ranks: tuple[int, ...] | None) -> CaptureSettings:
     from paritrace.capture.settings import (
         CaptureSettings,
         QueueFull,
@@ -142,6 +144,7 @@ def _settings(options: dict[str, object]) -> CaptureSettings:
         eager=bool(options["eager"]),
         title=str(options["title"]),
         tags=_texts(options["tags"]),
+        ranks=ranks,
     )
 
 
@@ -212,17 +215,14 @@ class _Ending:
         sys.stderr.flush()
 
 
-def _wanted(ranks: str) -> bool:
+def _wanted(ranks: tuple[int, ...] | None) -> bool:
     """Whether this process's rank is to be captured."""
-    if ranks == "all":
+    if ranks is None:
         return True
     from paritrace.process.identity import own_identity
     from paritrace.runs.launch import launch_of
 
-    numbers = ranks.split(",")
-    if not all(number.strip().isdigit() for number in numbers):
-        raise RequestError(f"--ranks {ranks!r} is not all or 0,1", code="bad_ranks", fix="give for example --ranks 0,1")
-    return launch_of(os.environ, process=own_identity()).rank in {int(number) for number in numbers}
+    return launch_of(os.environ, process=own_identity()).rank in ranks
 
 
 def _texts(value: object) -> tuple[str, ...]:

@@ -10,6 +10,7 @@ from rich.table import Table
 from paritrace.evidence import coverage
 from paritrace.evidence.gaps import Gap
 from paritrace.evidence.journal import Loss
+from paritrace.runs.attendance import in_words
 from paritrace.runs.catalog import Catalog, RunLine
 from paritrace.runs.showing import RunSummary, SessionSummary
 from paritrace.runs.verify import Finding, Verification
@@ -45,6 +46,7 @@ def summary_text(summary: RunSummary) -> str:
         [
             *map(_printable, _identity(summary)),
             _sessions_table(summary.sessions),
+            *(_printable(words) for one in summary.ranks for words in in_words(one)),
             *map(_printable, shown),
             _attachments_text(summary),
         ]

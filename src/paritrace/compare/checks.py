@@ -4,7 +4,7 @@ from collections import Counter
 
 from paritrace.compare.checks_facts import SessionFacts
 from paritrace.compare.checks_result import FORMAT, VERSION, Checked, Invariant, Outcome, RankCoverage
-from paritrace.compare.checks_rules_coverage import coverage_invariants, rank_invariants
+from paritrace.compare.checks_rules_coverage import attendance_invariants, coverage_invariants, rank_invariants
 from paritrace.compare.checks_rules_parameters import parameter_invariants
 from paritrace.compare.checks_rules_values import value_invariants
 from paritrace.compare.result import RunRef
@@ -39,6 +39,7 @@ def check(run: Run, /) -> Checked:
         invariants += value_invariants(facts, rank=session.rank)
         invariants += coverage_invariants(seen)
     invariants += rank_invariants(num_ranks=len({session.rank for session in run.sessions}))
+    invariants += attendance_invariants(run.attendance)
     counts = Counter(invariant.status.value for invariant in invariants)
     return Checked(
         format=FORMAT,
@@ -48,6 +49,7 @@ def check(run: Run, /) -> Checked:
         coverage=coverage,
         counts={outcome.value: counts[outcome.value] for outcome in Outcome},
         limits=LIMITS,
+        ranks=run.attendance,
     )
 
 

@@ -5,6 +5,7 @@ from enum import StrEnum
 from msgspec import Struct
 
 from paritrace.compare.result import RunRef
+from paritrace.runs.attendance import Attendance
 
 FORMAT = "paritrace-check"
 VERSION = "1.0"
@@ -70,3 +71,4 @@ class Checked(Struct, frozen=True):
     coverage: dict[str, RankCoverage]  # session id -> what it recorded
     counts: dict[str, int]  # status -> invariants
     limits: tuple[str, ...]
+    ranks: tuple[Attendance, ...] = ()  # which ranks wrote a session and a receipt, restart by restart (CA-16)

@@ -1,12 +1,14 @@
 """Invariants of the evidence itself: whole, as long as declared, all observed; and those between ranks (CP-25)."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from paritrace.compare.checks_result import Evidence, Invariant, RankCoverage
 from paritrace.compare.checks_rules_parameters import NAMES_KEPT, not_checkable, outcome
+from paritrace.runs.attendance import Attendance, in_words
 
 JOURNAL = "the journal is whole"
 STEPS = "each declared step was recorded"
+RANKS = "every rank of the world wrote a session and a receipt"
 OBSERVED = "nothing passed by unobserved"
 
 # CP-25's invariants between ranks; each is named, so that nobody takes their absence for agreement.
@@ -36,6 +38,23 @@ def rank_invariants(*, num_ranks: int) -> Iterator[Invariant]:
     )
     for identity, words in BETWEEN_RANKS.items():
         yield not_checkable(identity, words, reason, rank=-1)
+
+
+def attendance_invariants(ranks: Sequence[Attendance], /) -> Iterator[Invariant]:
+    """Yields whether exactly the expected ranks of the last restart wrote receipts; earlier restarts are told (CA-16).
+
+    Of a run of one rank its journal already says it.
+    """
+    if not ranks or max(one.num_expected for one in ranks) == 1:
+        return
+    last = ranks[-1]
+    facts = tuple(words for one in reversed(ranks) for words in in_words(one))
+    if last.running and not last.without_receipt:
+        yield not_checkable("evidence.ranks_present", RANKS, "; ".join(facts), rank=-1)
+        return
+    said = facts or (f"{last.num_expected:,} of {last.num_expected:,} ranks",)
+    evidence = Evidence(facts=said, total=last.num_absent + len(last.without_receipt))
+    yield outcome("evidence.ranks_present", RANKS, evidence, rank=-1, failed=not last.complete)
 
 
 def _journal(coverage: RankCoverage) -> Invariant:

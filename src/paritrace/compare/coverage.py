@@ -24,16 +24,32 @@ def side_coverage(run: Run, sessions: Sequence[Recorded], settings: Settings) ->
     lost = sum(session.bytes_lost for session in sessions)
     sealed = all(session.end is not None for session in sessions)
     whole = expected is not None and expected <= set(seen)
+    compared = {session.session.session_id for session in sessions}
+    alone = tuple(v.session_id for v in run.sessions if v.session_id not in compared and _chosen(v.rank, settings))
     statuses = sorted({session.session.seen.words for session in sessions})
     return SideCoverage(
         steps_seen=seen,
         expected_steps=None if expected is None else len(expected),
-        complete=whole and sealed and not lost and not gaps,
+        complete=whole and sealed and not lost and not gaps and not alone and _attended(run, settings),
         status="; ".join(statuses),
         gaps=dict(sorted(gaps.items())),
         bytes_lost=lost,
         not_captured=tuple(sorted({name for session in sessions for name in session.not_captured})),
+        ranks=run.attendance,
+        not_compared=alone,
     )
+
+
+def _attended(run: Run, settings: Settings) -> bool:
+    """Whether every rank that was to be captured wrote a session and a receipt; of chosen ranks, those."""
+    found = [one for one in run.attendance if one.last]
+    if settings.ranks is None:
+        return all(one.complete for one in found)
+    return not any(set(settings.ranks) & {*one.absent, *one.without_receipt, *one.running} for one in found)
+
+
+def _chosen(rank: int, settings: Settings) -> bool:
+    return settings.ranks is None or rank in settings.ranks
 
 
 def _common_steps(sessions: Sequence[Recorded]) -> tuple[int, ...]:

@@ -54,12 +54,29 @@ def _cached(run: Run) -> Callable[[str], str | None]:
 
 
 def _session_pairs(a: Run, b: Run, settings: Settings) -> tuple[list[tuple[SessionView, SessionView]], tuple[int, ...]]:
-    """Pair sessions by rank and incarnation; ranks of one side only are missing (CP-9)."""
-    ours = {(view.rank, view.incarnation): view for view in a.sessions if _wanted(view.rank, settings)}
-    theirs = {(view.rank, view.incarnation): view for view in b.sessions if _wanted(view.rank, settings)}
-    pairs = [(ours[key], theirs[key]) for key in sorted(ours.keys() & theirs.keys())]
-    missing = {rank for rank, _ in ours.keys() ^ theirs.keys()} - {view.rank for view, _ in pairs}
-    return pairs, tuple(sorted(missing))
+    """Pair sessions by rank and incarnation; ranks of one side only are missing (CP-9).
+
+    A rank that has one session in each run, under unlike restarts, is paired too: there is one candidate.
+    """
+    ours, theirs = _by_rank(a, settings), _by_rank(b, settings)
+    pairs: list[tuple[SessionView, SessionView]] = []
+    for rank in sorted(ours.keys() & theirs.keys()):
+        left, right = ours[rank], theirs[rank]
+        if len(left) == len(right) == 1:
+            pairs += zip(left.values(), right.values(), strict=True)
+        else:
+            pairs += [(left[restart], right[restart]) for restart in sorted(left.keys() & right.keys())]
+    missing = (ours.keys() | theirs.keys()) - {view.rank for view, _ in pairs}
+    return sorted(pairs, key=lambda pair: (pair[0].rank, pair[0].incarnation)), tuple(sorted(missing))
+
+
+def _by_rank(run: Run, settings: Settings) -> dict[int, dict[int, SessionView]]:
+    """The sessions of the wanted ranks, by rank and incarnation."""
+    found: dict[int, dict[int, SessionView]] = {}
+    for view in run.sessions:
+        if _wanted(view.rank, settings):
+            found.setdefault(view.rank, {})[view.incarnation] = view
+    return found
 
 
 def _wanted(rank: int, settings: Settings) -> bool:

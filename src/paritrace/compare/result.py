@@ -5,6 +5,7 @@ from enum import StrEnum
 from msgspec import Struct
 
 from paritrace.correspondence.vocabulary import Basis, Unpaired
+from paritrace.runs.attendance import Attendance
 
 __all__ = ["Basis", "Unpaired"]  # the engine's words are part of this vocabulary
 
@@ -208,6 +209,8 @@ class SideCoverage(Struct, frozen=True):
     gaps: dict[str, int]
     bytes_lost: int
     not_captured: tuple[str, ...]
+    ranks: tuple[Attendance, ...] = ()  # which ranks wrote a session and a receipt, restart by restart (CA-16)
+    not_compared: tuple[str, ...] = ()  # sessions without a partner: the other run has no such rank or restart
 
 
 class Limit(Struct, frozen=True):

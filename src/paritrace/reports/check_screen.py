@@ -4,9 +4,10 @@ from collections.abc import Sequence
 from shlex import quote
 
 from paritrace.compare.checks_result import Checked, Invariant, Outcome
+from paritrace.evidence.spans import ranges
 from paritrace.reports.harmless import shorten
 from paritrace.reports.layout import CONTENT, WIDTH, Section, fit, paragraph
-from paritrace.reports.wording import count, ranges
+from paritrace.reports.wording import count
 
 MARKS = {Outcome.PASS: "ok", Outcome.FAIL: "FAIL", Outcome.NOT_CHECKABLE: "?"}
 FAILS = {  # what a failure is, in words; the names of invariants say what holds
@@ -23,6 +24,7 @@ FAILS = {  # what a failure is, in words; the names of invariants say what holds
     "dtypes.no_hidden_narrowing": "float32 narrowed unseen",
     "recomputation.equals_original": "a recomputation gives other bits",
     "evidence.journal_whole": "the journal is not whole",
+    "evidence.ranks_present": "ranks are missing",
     "evidence.steps_complete": "declared steps are missing",
 }
 PATH_COLUMNS = 24  # a longer one would take the place of what the line says

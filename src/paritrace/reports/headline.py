@@ -1,8 +1,9 @@
 """The first two statements of a comparison: what was found, in a sentence, and how strong that is (CP-29)."""
 
 from paritrace.compare.result import Comparison, Mark
+from paritrace.evidence.spans import ranges
 from paritrace.reports.layout import Section, paragraph
-from paritrace.reports.wording import count, module_or_root, ranges
+from paritrace.reports.wording import count, module_or_root
 
 BITS_ONLY = "bits only"
 AROUND = frozenset({"code", "config"})  # what changed around the runs, not what they computed

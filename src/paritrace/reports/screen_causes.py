@@ -10,6 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from paritrace.compare.result import Change, Comparison, Finding, Mark, OneSided, Outside, SlotDifference
+from paritrace.evidence.spans import ranges
 from paritrace.reports.harmless import ELLIPSIS, harmless, shorten, shorten_path, width_of
 from paritrace.reports.layout import CONTENT, MARGIN, WIDTH, Section
 from paritrace.reports.wording import (
@@ -18,7 +19,6 @@ from paritrace.reports.wording import (
     figure,
     listed,
     module_or_root,
-    ranges,
     short_function,
     source_place,
 )

@@ -3,9 +3,11 @@
 from collections.abc import Iterator
 
 from paritrace.compare.result import Comparison, SideCoverage, UndeterminedPlace
+from paritrace.evidence.spans import ranges
 from paritrace.reports.harmless import shorten
 from paritrace.reports.layout import CONTENT, Section, paragraph
-from paritrace.reports.wording import count, listed, module_or_root, ranges
+from paritrace.reports.wording import count, listed, module_or_root
+from paritrace.runs.attendance import in_words
 
 PLACES_SHOWN = 3
 NAMES_SHOWN = 4
@@ -37,12 +39,23 @@ def _not_seen(comparison: Comparison) -> Iterator[str]:
     if comparison.ranks_missing:
         yield f"on one side only: rank {ranges(comparison.ranks_missing)}"
     for side, coverage in comparison.coverage.items():  # a run that was cut off explains the calls without partners
+        yield from _attended(side, coverage)
         yield from _ended(side, coverage)
     yield from _undetermined(comparison)
     for side, coverage in comparison.coverage.items():
         if coverage.expected_steps is None:
             yield f"{side}: the number of steps was not declared (run --steps A:B), so completeness is unverified"
     yield from _not_captured(comparison)
+
+
+def _attended(side: str, coverage: SideCoverage) -> Iterator[str]:
+    """Names the ranks that left no session or no receipt, and the sessions that have no partner."""
+    for one in coverage.ranks:
+        if one.num_expected > 1:
+            yield from (shorten(f"{side}: {words}", width=CONTENT) for words in in_words(one))
+    if coverage.not_compared:
+        sessions = listed(coverage.not_compared, most=NAMES_SHOWN)
+        yield shorten(f"{side}: not compared, the other run has no such session: {sessions}", width=CONTENT)
 
 
 def _undetermined(comparison: Comparison) -> Iterator[str]:

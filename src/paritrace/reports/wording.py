@@ -1,6 +1,6 @@
 """The words a person reads for the closed vocabularies of a comparison, and how numbers and places are spelled."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 from paritrace.compare.result import Difference, DifferenceClass, Group, SlotDifference, Unpaired
 
@@ -63,17 +63,6 @@ def count(number: int, /, noun: str, *, plural: str = "") -> str:
 def figure(value: float, /) -> str:
     """Returns a magnitude with two significant digits, in the notation engineers compare errors in."""
     return f"{value:.1e}"
-
-
-def ranges(numbers: Iterable[int], /) -> str:
-    """Returns "0-2, 5" of sorted numbers."""
-    spans: list[list[int]] = []
-    for number in sorted(set(numbers)):
-        if spans and number == spans[-1][1] + 1:
-            spans[-1][1] = number
-        else:
-            spans.append([number, number])
-    return ", ".join(str(first) if first == last else f"{first}-{last}" for first, last in spans)
 
 
 def listed(names: Sequence[str], /, *, most: int) -> str:

@@ -11,6 +11,7 @@ from paritrace.evidence.digests import is_sha256, sha256_hex
 from paritrace.evidence.gaps import Gap
 from paritrace.evidence.journal import JournalReader, Loss
 from paritrace.files import LOCAL, Files
+from paritrace.runs.attendance import CAPTURED_RANKS, Attendance, attendance
 from paritrace.runs.documents import parse_envelope
 from paritrace.runs.envelope import (
     ATTACHMENTS_FOLDER,
@@ -50,6 +51,11 @@ class Run:
     @property
     def run_id(self) -> str:
         return self.envelope.run_id
+
+    @property
+    def attendance(self) -> tuple[Attendance, ...]:
+        """Which ranks left evidence and which did not, restart by restart (CA-16)."""
+        return attendance(self.sessions, captured=self.envelope.metadata.get(CAPTURED_RANKS, ""))
 
     def session(self, session_id: str) -> SessionView:
         """Return one session's view; an unknown id is a fault of the caller."""

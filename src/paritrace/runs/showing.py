@@ -7,6 +7,7 @@ from paritrace.evidence.calls import GapMark, NotCaptured, StepMark
 from paritrace.evidence.coverage import Coverage, ExpectedGap, coverage
 from paritrace.evidence.gaps import Gap, RunGap
 from paritrace.evidence.journal import Account, Loss
+from paritrace.runs.attendance import Attendance
 from paritrace.runs.envelope import Envelope, ReceiptDocument
 from paritrace.runs.reading import Run
 from paritrace.runs.receipts import mismatches
@@ -45,6 +46,7 @@ class RunSummary(Struct, frozen=True):
     envelope: Envelope
     unknown_fields: int
     sessions: tuple[SessionSummary, ...]
+    ranks: tuple[Attendance, ...] = ()  # which ranks wrote a session and a receipt, restart by restart
 
 
 def summarise(run: Run) -> RunSummary:
@@ -57,6 +59,7 @@ def summarise(run: Run) -> RunSummary:
         envelope=run.envelope,
         unknown_fields=run.unknown_fields,
         sessions=tuple(_session(view, run) for view in run.sessions),
+        ranks=run.attendance,
     )
 
 

@@ -11,6 +11,7 @@ from paritrace.evidence.digests import PrefixAndWhole, is_sha256, sha256_with_pr
 from paritrace.evidence.gaps import Gap
 from paritrace.evidence.journal import Account, Loss
 from paritrace.files import LOCAL, Files
+from paritrace.runs.attendance import Attendance, in_words
 from paritrace.runs.envelope import (
     ATTACHMENTS_FOLDER,
     JOURNAL_NAME,
@@ -83,6 +84,7 @@ def verify(run: Run, *, files: Files = LOCAL) -> Verification:
         else:
             journals.append(found)
             items.append(_counts(found))
+    items.extend(_ranks(one) for one in run.attendance if one.num_expected > 1)
     items.extend(_unregistered(run, hashing))
     counts = {finding.value: sum(1 for item in items if item.status is finding) for finding in Finding}
     return Verification(
@@ -156,6 +158,15 @@ def _unreadable(name: str, error: HostError) -> Item:
             return Item(name, Finding.CHANGED, "something that is not a plain file")
         case _:
             return Item(name, Finding.NOT_CHECKED, error.message)
+
+
+def _ranks(of: Attendance) -> Item:
+    """Look at which ranks of one restart wrote a session and a receipt; a later restart explains what is missing."""
+    name = f"ranks:restart-{of.incarnation}" if of.incarnation else "ranks"
+    if of.complete:
+        return Item(name, Finding.INTACT, f"{of.num_expected} of {of.num_expected} ranks wrote session and receipt")
+    gone = (of.num_absent or of.without_receipt) and of.last and not of.running
+    return Item(name, Finding.MISSING if gone else Finding.NOT_CHECKED, "; ".join(in_words(of)))
 
 
 def _receipt(view: SessionView, run: Run, hashing: _Hashing) -> Item:
