@@ -5,7 +5,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
 RESULTS = ROOT / "benchmarks" / "results.md"
-SAME_BITS = ROOT / "benchmarks" / "same_bits.md"
+SAME_BITS = tuple(ROOT / "benchmarks" / name for name in ("same_bits.md", "same_bits_ranked.md"))
 
 _MARKED = re.compile(r"<!-- (?P<name>measurements|same bits): made by make docs -->\n.*?<!-- end -->\n", re.DOTALL)
 _TABLE_HEAD = re.compile(r"^\| (PF-\w+) \| ratio \|")
@@ -23,7 +23,7 @@ def _opening(name: str) -> str:
 def _part(name: str) -> str:
     if name == "measurements":
         return goals_table(RESULTS.read_text(encoding="utf-8"))
-    return SAME_BITS.read_text(encoding="utf-8").strip()
+    return "\n\n".join(path.read_text(encoding="utf-8").strip() for path in SAME_BITS)
 
 
 def goals_table(results: str) -> str:

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import numpy as np
 import torch
+from torch.distributed.tensor import DTensor
 
 import paritrace
 from benchmarks.same_bits.workloads import WORKLOADS, Workload
@@ -25,14 +26,18 @@ LEVELS: dict[str, tuple[str, ...]] = {
 
 
 def bits_of(workload: Workload) -> str:
-    """SHA-256 over every tensor that a seeded run yields and the state of all generators at its end."""
+    """SHA-256 over every tensor that a seeded run yields and the state of all generators at its end.
+
+    Of a distributed tensor it is this rank's part.
+    """
     torch.manual_seed(0)
     random.seed(0)
     np.random.seed(0)
     torch._dynamo.reset()
     digest = hashlib.sha256()
     for tensor in workload():
-        dense = tensor.to_dense() if tensor.layout is not torch.strided else tensor
+        part = tensor.to_local() if isinstance(tensor, DTensor) else tensor
+        dense = part.to_dense() if part.layout is not torch.strided else part
         digest.update(repr((dense.dtype, tuple(dense.shape))).encode())
         digest.update(dense.detach().contiguous().flatten().view(torch.uint8).numpy().tobytes())
     digest.update(bytes(torch.get_rng_state().tolist()))

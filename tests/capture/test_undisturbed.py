@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 import torch
-from torch.utils._python_dispatch import TorchDispatchMode
 
 import paritrace
+from benchmarks.same_bits.counting import counted
 from benchmarks.same_bits.workloads import WORKLOADS
 from paritrace.evidence.calls import Call, Detail
 from paritrace.runs.reading import open_run
@@ -24,49 +24,16 @@ EAGER = sorted(set(WORKLOADS) - COMPILED)
 UNORDERED = frozenset({"data loader workers"})
 
 
-class Counting(TorchDispatchMode):  # type: ignore[no-untyped-call]
-    """Notes every dispatched operator in order, and whether its tensors' storages can be resized."""
-
-    def __init__(self) -> None:
-        super().__init__()  # type: ignore[no-untyped-call]
-        self.names: list[str] = []
-        self.resizable: Counter[bool] = Counter()
-
-    def __torch_dispatch__(
-        self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
-    ) -> Any:
-        self.names.append(str(func))
-        result = func(*args, **(kwargs or {}))
-        for value in (*args, *(result if isinstance(result, tuple) else (result,))):
-            if type(value) in (torch.Tensor, torch.nn.Parameter) and has_storage(value):
-                self.resizable[value.untyped_storage().resizable()] += 1
-        return result
-
-
-def has_storage(tensor: torch.Tensor) -> bool:
-    wrapped = torch._C._functorch.is_functorch_wrapped_tensor(tensor)
-    return tensor.layout is torch.strided and not wrapped and not tensor.is_meta
-
-
-def counted(training: Callable[[], Any]) -> Counting:
-    torch.manual_seed(0)
-    counting = Counting()
-    with counting:
-        for _ in training():
-            pass
-    return counting
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("name", EAGER)
 def test_the_calls_of_a_training_are_the_same_in_number_and_order(name: str, tmp_path: Path) -> None:
     torch.set_num_threads(1)
     training = WORKLOADS[name]
-    bare = counted(training)
+    bare = counted(training())
     assert bare.names
     for levels in LEVELS:
         with paritrace.trace(tmp_path / "-".join(levels), level=levels, steps=(0, 1000), diff=False):
-            captured = counted(training)
+            captured = counted(training())
         if name in UNORDERED:
             assert Counter(captured.names) == Counter(bare.names), levels
         else:
