@@ -45,6 +45,7 @@ class Recorder:
         self._context = -1
         self._levels: frozenset[Level] = frozenset()
         self.grad_squares: dict[int, float] = {}  # by optimizer: one that tries again counts once
+        self.grads_in_part = False  # other ranks hold parts of this step's gradients
         self.after_step: Callable[[], None] = _nothing
         self.set_levels("begin")
 
@@ -85,7 +86,6 @@ class Recorder:
         steps = self.steps
         now = self.now_ns()
         self.steps_seen.add(steps.step)
-        norm = sum(self.grad_squares.values()) if self.grad_squares else None
         self.emit(
             calls.StepMark(
                 steps.step,
@@ -94,17 +94,25 @@ class Recorder:
                 self.sequence - self._step_first_sequence,
                 steps.backwards,
                 steps.optimizer_steps,
-                Gap(CaptureGap.NOT_OBSERVED) if norm is None else (norm**0.5).hex(),
+                self._gradient_norm(),
             )
         )
         self.writer.hand_over()
         steps.advance(to)
         self.grad_squares.clear()
+        self.grads_in_part = False
         self._step_started_ns = now
         self._step_first_sequence = self.sequence
         self._context_key = None
         self.set_levels("steps")
         self.after_step()
+
+    def _gradient_norm(self) -> str | Gap[CaptureGap]:
+        """The norm over all gradients; of gradients that lie on several ranks no one rank sees it."""
+        if not self.grad_squares:
+            return Gap(CaptureGap.NOT_OBSERVED)
+        norm = (sum(self.grad_squares.values()) ** 0.5).hex()
+        return Gap(CaptureGap.NOT_OBSERVED, f"in parts over ranks: {norm} of this one") if self.grads_in_part else norm
 
     def set_levels(self, reason: str) -> None:
         """Take the levels of the present step; a change is a record (CA-2)."""

@@ -42,11 +42,19 @@ class SlotSummary(Struct, frozen=True, gc=False):
 
 
 def summarise(
-    buffer: ReadBuffer, *, dtype: str, num_elements: int, regions: int, bits: str | None = None
+    buffer: ReadBuffer,
+    *,
+    dtype: str,
+    num_elements: int,
+    regions: int,
+    bits: str | None = None,
+    samples: tuple[int, ...] | None = None,
 ) -> SlotSummary:
     """The summary of contiguous bytes that hold `num_elements` of the torch dtype named `dtype`.
 
     `bits`: the strong fingerprint of these bytes, 16 hex digits, where the caller has just taken it.
+    `samples`: the logical indices of the elements to sample, where these bytes are a part of something larger; else
+    those of `sample_indices(num_elements)`.
     A dtype without statistics gets `unsupported_dtype` in their place. Nothing is written or kept.
     """
     data = as_bytes(buffer)
@@ -54,7 +62,7 @@ def summarise(
     if num_elements * known.itemsize != data.size and known.component is not None:
         raise _wrong_size(data.size, dtype, num_elements)
     words = xor_words(data, regions).astype(">u4").tobytes().hex()
-    samples = _samples(data, known.itemsize)
+    sampled = _samples(data, known.itemsize, samples)
     element_total, moments, counts, gap = _contents(data, dtype, known)
     return SlotSummary(
         bits=f"{strong(data):016x}" if bits is None else bits,
@@ -63,8 +71,8 @@ def summarise(
         elements=f"{element_total:016x}",
         moments=moments,
         counts=counts,
-        samples=samples.hex(),
-        degenerate=data.size > 0 and (not words.strip("0") or _constant(data, samples, known)),
+        samples=sampled.hex(),
+        degenerate=data.size > 0 and (not words.strip("0") or _constant(data, sampled, known)),
         statistics_gap=gap,
     )
 
@@ -110,10 +118,10 @@ def _wrong_size(nbytes: int, dtype: str, num_elements: int) -> InternalError:
     )
 
 
-def _samples(data: Bytes, itemsize: int) -> bytes:
+def _samples(data: Bytes, itemsize: int, indices: tuple[int, ...] | None) -> bytes:
     """The sampled elements, one after the other, in their own dtype."""
     bits = data.view(_BITS[itemsize])
-    return bits[_sample_places(bits.size)].tobytes()
+    return bits[_sample_places(bits.size) if indices is None else np.array(indices, dtype=np.intp)].tobytes()
 
 
 @lru_cache(maxsize=1024)

@@ -9,6 +9,7 @@ from typing import Any
 import torch
 
 from paritrace.capture.pytorch.memory import scalar_value
+from paritrace.capture.pytorch.parts import value_of
 from paritrace.capture.recorder import Recorder
 from paritrace.evidence import calls
 from paritrace.evidence.gaps import CaptureGap, CountedGap, Gap
@@ -72,7 +73,8 @@ class BackwardObserver:
     def _record_loss(self, root: object) -> None:
         if not isinstance(root, torch.Tensor) or root.numel() != 1:
             return
-        value = scalar_value(root)
+        whole = value_of(root)
+        value = None if whole is None else scalar_value(whole)
         steps = self._recorder.steps
         text = Gap(CaptureGap.NOT_OBSERVED) if value is None else value.hex() if value - value == 0 else repr(value)
         self._recorder.emit(calls.LossMark(steps.step, steps.microbatch, text))

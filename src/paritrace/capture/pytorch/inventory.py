@@ -13,6 +13,7 @@ from paritrace.capture.pytorch.flatten import tensors
 from paritrace.capture.pytorch.kinds import KnownKind
 from paritrace.capture.pytorch.memory import RELEASED, holds_bytes, logical_buffer
 from paritrace.capture.pytorch.names import UNNAMED
+from paritrace.capture.pytorch.parts import part_of
 from paritrace.capture.pytorch.registers import Registers
 from paritrace.capture.recorder import Recorder
 from paritrace.evidence import calls, summaries
@@ -54,8 +55,9 @@ class Inventory:
     def _orders(self, found: list[tuple[str, torch.Tensor, KnownKind]]) -> None:
         values: list[Value] = []
         for _, tensor, kind in found:
-            if kind.readable and holds_bytes(tensor, kind.geometry, tensor.data_ptr()):
-                values.append(xxhash.xxh3_64_hexdigest(logical_buffer(tensor.data_ptr(), kind.geometry)))
+            part = part_of(tensor)
+            if kind.readable and holds_bytes(part, kind.geometry, part.data_ptr()):
+                values.append(xxhash.xxh3_64_hexdigest(logical_buffer(part.data_ptr(), kind.geometry)))
             else:
                 values.append(kind.geometry.gap or RELEASED)
         self._write("batch", "batch_order", [name for name, _, _ in found], [kind.id for _, _, kind in found], values)
@@ -73,6 +75,8 @@ class Inventory:
         ]
         squares = self._tensors("grads", "gradient", found)
         self._recorder.grad_squares[id(optimizer)] = squares
+        if not all(gradient is None or self._kinds.of(gradient).whole for _, gradient in found):
+            self._recorder.grads_in_part = True
 
     def model(self, module: torch.nn.Module) -> None:
         """Settings that a model carries itself, as transformers' models do."""
@@ -155,10 +159,11 @@ class Inventory:
             if not kind.readable:
                 values.append(kind.geometry.gap or Gap(CaptureGap.NO_DATA))
                 continue
-            if not holds_bytes(tensor, kind.geometry, tensor.data_ptr()):
+            part = part_of(tensor)
+            if not holds_bytes(part, kind.geometry, part.data_ptr()):
                 values.append(RELEASED)
                 continue
-            buffer = logical_buffer(tensor.data_ptr(), kind.geometry)
+            buffer = logical_buffer(part.data_ptr(), kind.geometry)
             if group == "gradient":
                 total_elements, squares = summaries.elements_and_squares(buffer, kind.geometry.dtype)
                 total += squares

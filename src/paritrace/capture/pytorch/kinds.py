@@ -3,23 +3,42 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import count
 from typing import Any
 
 import torch
 
+from paritrace.capture.pytorch.groups import Groups
 from paritrace.capture.pytorch.internals import is_functorch_wrapped, without_torch_function
 from paritrace.capture.pytorch.memory import Geometry, geometry_of, is_plain
+from paritrace.capture.pytorch.meshes import Meshes
+from paritrace.capture.pytorch.parts import (
+    Distribution,
+    distribution_of,
+    is_distributed,
+    is_in_flight,
+    mesh_of,
+    part_of,
+    placement_key,
+)
 from paritrace.evidence import calls
 from paritrace.evidence.definition import Definition
+from paritrace.evidence.distributed import Placement
+from paritrace.evidence.gaps import CaptureGap, Gap
+from paritrace.evidence.placements import box_samples
+
+_IN_FLIGHT = Gap(CaptureGap.IN_FLIGHT)
 
 
 @dataclass(frozen=True, slots=True)
 class KnownKind:
-    """One kind: its id in the journal and how to read it.
+    """One kind: its id in the journal and how to read it: the bytes of `parts.part_of(tensor)`.
 
     `signature` and `view` are precomputed for the hot path; `view` is equal for the same view of a storage inside and
-    outside autograd, where the kinds differ by `requires_grad`.
+    outside autograd, where the kinds differ by `requires_grad`. `samples`: the logical indices to sample where they are
+    not those of any tensor of this size, because the tensor is a part of a larger one (CA-28). `whole`: the bytes are
+    all of the tensor's value.
     """
 
     id: int
@@ -27,13 +46,16 @@ class KnownKind:
     signature: tuple[object, ...]
     readable: bool
     view: tuple[object, ...]
+    samples: tuple[int, ...] | None = None
+    whole: bool = True
 
 
 class Kinds:
     """Interns the kinds of one session."""
 
-    def __init__(self, emit: Callable[[Definition], None]) -> None:
+    def __init__(self, emit: Callable[[Definition], None], meshes: Meshes | None = None) -> None:
         self._emit = emit
+        self._meshes = meshes or Meshes(emit, Groups(emit), new_id=count().__next__)
         self._known: dict[tuple[Any, ...], KnownKind] = {}
         self._rng = -1
         self._next = 0
@@ -53,7 +75,8 @@ class Kinds:
             )
         else:
             with without_torch_function():
-                key = (tensor.dtype, _shape_text(tensor), str(tensor.layout), str(tensor.device), type(tensor))
+                mesh = self._meshes.of(mesh_of(tensor)) if is_distributed(tensor) else -1
+                key = (*_wrapper_key(tensor), mesh)
         found = self._known.get(key)
         if found is None:
             with without_torch_function():
@@ -68,7 +91,12 @@ class Kinds:
         return self._rng
 
     def _define(self, tensor: torch.Tensor) -> KnownKind:
-        geometry = geometry_of(tensor)
+        part = part_of(tensor)
+        geometry = geometry_of(part)
+        if is_in_flight(tensor):
+            geometry = replace(geometry, gap=_IN_FLIGHT)
+        distribution = distribution_of(tensor) if is_distributed(tensor) else None
+        mesh = -1 if distribution is None else self._meshes.of(distribution.mesh)  # defined before what names it
         made = self._take_id()
         self._emit(
             calls.Kind(
@@ -76,8 +104,8 @@ class Kinds:
                 geometry.dtype,
                 geometry.shape,
                 geometry.logical_strides,
-                "nested" if tensor.is_nested else str(tensor.layout).partition(".")[2],
-                str(tensor.device),
+                "nested" if part.is_nested else str(part.layout).partition(".")[2],
+                str(part.device),
                 tensor.requires_grad,
                 geometry.num_elements,
                 geometry.num_elements * geometry.itemsize,
@@ -85,7 +113,15 @@ class Kinds:
             )
         )
         view = (geometry.dtype, geometry.shape, geometry.logical_strides)
-        return KnownKind(made, geometry, geometry.signature, geometry.gap is None, view)
+        known = KnownKind(made, geometry, geometry.signature, geometry.gap is None, view)
+        return known if distribution is None else self._place(known, distribution, mesh)
+
+    def _place(self, kind: KnownKind, placed: Distribution, mesh: int) -> KnownKind:
+        self._emit(Placement(kind.id, mesh, placed.placements, placed.shape, placed.offset or ()))
+        samples = None
+        if placed.offset is not None and kind.geometry.shape != placed.shape:
+            samples = box_samples(placed.shape, placed.offset, kind.geometry.shape)[1]
+        return replace(kind, samples=samples, whole=placed.whole)
 
     def _take_id(self) -> int:
         made = self._next
@@ -93,5 +129,19 @@ class Kinds:
         return made
 
 
-def _shape_text(tensor: torch.Tensor) -> str:
-    return "nested" if tensor.is_nested else str(tuple(tensor.shape))
+def _wrapper_key(tensor: torch.Tensor) -> tuple[Any, ...]:
+    """What tells kinds apart beyond plain strided tensors; what wraps another one counts as that one, placed."""
+    part = part_of(tensor)
+    strided = part.layout is torch.strided and is_plain(part) and not part.is_nested
+    return (
+        type(tensor),
+        type(part),
+        part.dtype,
+        "nested" if part.is_nested else tuple(part.shape),
+        part.stride() if strided else str(part.layout),
+        str(part.device),
+        part.is_conj() or part.is_neg() if strided else False,
+        tensor.requires_grad if part is not tensor else False,
+        is_in_flight(tensor),
+        placement_key(tensor) if is_distributed(tensor) else (),
+    )

@@ -19,6 +19,7 @@ from torch.utils.hooks import RemovableHandle
 from paritrace.capture.pytorch.flatten import tensors
 from paritrace.capture.pytorch.internals import is_compiled, watch_gradient, without_function_modes
 from paritrace.capture.pytorch.memory import RELEASED, holds_bytes
+from paritrace.capture.pytorch.parts import part_of
 from paritrace.capture.pytorch.registers import Registers
 from paritrace.capture.pytorch.scopes import Entered
 from paritrace.capture.pytorch.storages import UNINITIALISED, WriteLog
@@ -180,10 +181,11 @@ class ModuleObserver:
         if not kind.readable:
             slots.append(calls.Slot(name, kind.id, kind.geometry.gap or UNINITIALISED, source))
             return
-        if not holds_bytes(tensor, kind.geometry, tensor.data_ptr()):
+        part = part_of(tensor)
+        if not holds_bytes(part, kind.geometry, part.data_ptr()):
             slots.append(calls.Slot(name, kind.id, RELEASED, source))
             return
-        detail, bits = self._summaries.detail(tensor, kind, call=record, side=side, slot=len(slots))
+        detail, bits = self._summaries.detail(part, kind, call=record, side=side, slot=len(slots))
         slots.append(calls.Slot(name, kind.id, bits, source, How.READ))
         details.append(detail)
 
@@ -191,7 +193,7 @@ class ModuleObserver:
         kind = self._kinds.of(tensor)
         if not readable:
             return self._recorder.definitions.origin(OriginKind.UNKNOWN, "")
-        return self._log.source(tensor, kind)
+        return self._log.source(part_of(tensor), kind)
 
     def _record(self, module: torch.nn.Module, entered: Entered, output: Any) -> None:
         recorder = self._recorder

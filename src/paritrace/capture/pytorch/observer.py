@@ -22,6 +22,7 @@ from paritrace.capture.pytorch.inventory import Inventory
 from paritrace.capture.pytorch.modules import ModuleObserver
 from paritrace.capture.pytorch.ops import OpMode, OpObserver
 from paritrace.capture.pytorch.optimizers import OptimizerObserver, steps_on_stack
+from paritrace.capture.pytorch.parts import part_of
 from paritrace.capture.pytorch.regions import CompiledRegions
 from paritrace.capture.pytorch.registers import Registers
 from paritrace.capture.recorder import Recorder
@@ -255,7 +256,7 @@ class TorchObserver:
     def _name(self, kind: OriginKind, name: str, tensor: torch.Tensor) -> None:
         known = self._kinds.of(tensor)
         if known.readable:
-            self._ops.log.name(tensor, known, self._recorder.definitions.origin(kind, name))
+            self._ops.log.name(part_of(tensor), known, self._recorder.definitions.origin(kind, name))
 
 
 _observers: weakref.WeakSet[TorchObserver] = weakref.WeakSet()

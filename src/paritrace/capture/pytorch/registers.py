@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 
 from paritrace.capture.pytorch.groups import Groups
 from paritrace.capture.pytorch.kinds import Kinds
+from paritrace.capture.pytorch.meshes import Meshes
 from paritrace.capture.pytorch.names import Names
 from paritrace.capture.pytorch.rng import Generators
 from paritrace.capture.pytorch.scopes import ScopeStack
@@ -15,23 +17,27 @@ from paritrace.capture.recorder import Recorder
 
 @dataclass(frozen=True, slots=True)
 class Registers:
-    """Kinds, names, process groups and generators met so far, the stack of modules, the summaries of this step."""
+    """What was met so far, the stack of modules, the summaries of this step."""
 
     kinds: Kinds
     names: Names
     scopes: ScopeStack
     generators: Generators
     groups: Groups
+    meshes: Meshes
     summaries: Summarising
 
     @classmethod
     def of(cls, recorder: Recorder) -> Registers:
         """Empty registers for a session that begins."""
+        groups = Groups(recorder.emit)
+        meshes = Meshes(recorder.emit, groups, new_id=partial(recorder.definitions.new_id, "mesh"))
         return cls(
-            kinds=Kinds(recorder.emit),
+            kinds=Kinds(recorder.emit, meshes),
             names=Names(),
             scopes=ScopeStack(recorder.definitions),
             generators=Generators(),
-            groups=Groups(recorder.emit),
+            groups=groups,
+            meshes=meshes,
             summaries=Summarising(recorder.settings.regions),
         )

@@ -21,7 +21,7 @@ class Summarising:
 
     def __init__(self, regions: int) -> None:
         self._regions = regions
-        self._met: dict[tuple[str, str, int], summaries.SlotSummary] = {}
+        self._met: dict[tuple[str, str, int, tuple[int, ...] | None], summaries.SlotSummary] = {}
 
     def step_ended(self) -> None:
         self._met.clear()
@@ -29,7 +29,7 @@ class Summarising:
     def detail(
         self, tensor: torch.Tensor, kind: KnownKind, *, call: int, side: str, slot: int, bits: str | None = None
     ) -> tuple[calls.Detail, str]:
-        """The full summary of a readable tensor, and its fingerprint in memory order; nothing of it is kept.
+        """The full summary of a readable part of a tensor, and its fingerprint in memory order; nothing of it is kept.
 
         `bits`: the fingerprint in logical order, where it has just been taken.
         """
@@ -37,11 +37,16 @@ class Summarising:
         address = tensor.data_ptr()
         buffer = logical_buffer(address, geometry)
         bits = bits or xxhash.xxh3_64_hexdigest(buffer)
-        key = (bits, geometry.dtype, geometry.num_elements)
+        key = (bits, geometry.dtype, geometry.num_elements, kind.samples)
         summary = self._met.get(key)
         if summary is None:
             summary = summaries.summarise(
-                buffer, dtype=geometry.dtype, num_elements=geometry.num_elements, regions=self._regions, bits=bits
+                buffer,
+                dtype=geometry.dtype,
+                num_elements=geometry.num_elements,
+                regions=self._regions,
+                bits=bits,
+                samples=kind.samples,
             )
             if len(self._met) < MAX_KEPT:
                 self._met[key] = summary
