@@ -27,7 +27,12 @@ class CollectiveFacts(NamedTuple):
     @property
     def decisive(self) -> Hashable:
         """What a counterpart must share to compute the same: not who waits, not the order inside a bucket."""
-        return (self.ranks, self.operation, self.reduce, self.root, self.peer, frozenset(self.parameters))
+        return (self.route, frozenset(self.parameters))
+
+    @property
+    def route(self) -> Hashable:
+        """What is done with the tensors, whatever they hold."""
+        return (self.ranks, self.operation, self.reduce, self.root, self.peer)
 
     @property
     def label(self) -> str:

@@ -6,12 +6,14 @@ from functools import lru_cache
 
 from paritrace.compare.callrows import CallRows
 from paritrace.compare.changes import changes
+from paritrace.compare.collectives import collective_statements
 from paritrace.compare.coverage import side_coverage
-from paritrace.compare.findings import findings, first_of, origins_of, placed
+from paritrace.compare.findings import findings, first_of, firsts_of, origins_of
 from paritrace.compare.ladder import first_differing_step, ladder
 from paritrace.compare.limits import LIMITS
 from paritrace.compare.load import Recorded, load
 from paritrace.compare.outside import outside_states
+from paritrace.compare.placing import placed
 from paritrace.compare.ranks import RankComparison, compare_rank
 from paritrace.compare.result import FORMAT, VERSION, Comparison, Counts, Difference, Group, RunRef, Status
 from paritrace.compare.rows import Compared
@@ -93,7 +95,8 @@ def _result(
     missing: tuple[int, ...],
 ) -> Comparison:
     # longer than 40 lines: one line for each key of the document, and nothing else
-    items = [placed(rank) for rank in ranks]
+    statements = [collective_statements(rank) for rank in ranks]
+    items = [placed(rank, told) for rank, told in zip(ranks, statements, strict=True)]
     first = first_of(items)
     changed = changes(loaded[0][0], loaded[1][0], lines=ranks[0].lines) if ranks else ()
     steps = _steps(ranks)
@@ -113,6 +116,7 @@ def _result(
         undetermined_by_place=by_place(ranks),
         pairs_by_basis=dict(sorted(Counter(b.value for r in ranks for b in r.sides.pairing.basis.values()).items())),
         findings=findings(items),
+        first_by_rank=firsts_of(items),
         ladder=ladder(ranks, changed, step=step),
         ladder_step=step,
         changed=changed,

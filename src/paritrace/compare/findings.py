@@ -1,112 +1,20 @@
-"""From blames to statements: the first difference, the origins in order, findings in sentences (CP-8, CP-29, CP-30)."""
+"""From statements to findings: the first difference, the origins in order, sentences told once for all ranks
+(CP-8, CP-9, CP-29)."""
 
-from collections.abc import Iterator, Sequence
-from typing import NamedTuple
+from collections.abc import Hashable, Sequence
 
 from msgspec.structs import replace
 
-from paritrace.compare.blames import Blame, Root
-from paritrace.compare.describe import AROUND, pair_difference, region_difference
-from paritrace.compare.digests import DigestDifference
-from paritrace.compare.outside import (
-    Moment,
-    figure_difference,
-    moment_of_call,
-    moment_of_figure,
-    stands_first,
-    unexplained,
-)
-from paritrace.compare.ranks import RankComparison
+from paritrace.compare.describe import AROUND
+from paritrace.compare.placing import MAX_ORIGINS, NAMED, Placed
 from paritrace.compare.result import Difference, DifferenceClass, Finding, Group, SlotDifference
-from paritrace.compare.telling import told_state
 
 STRENGTH = "bits only"
-NAMED = frozenset({Group.ORIGINATES, Group.OUTSIDE, Group.REWIRED})
-MAX_ORIGINS = 200  # more are consequences of each other's neighbourhood; the rows hold every call
+RECORDED = "collectives recorded on both sides, each rank to its end"
+COUNTED = "the groups' own counts of their collectives"
+ORDER_ALONE = "order alone: paired collectives and what they give are judged each for itself"
 MAX_FINDINGS = 10
 MAX_MODULE = 60  # characters of a module's path in a sentence: two lines of the screen hold it and what is said
-WEIGHTS = frozenset({"parameter", "buffer"})
-
-
-class Placed(NamedTuple):
-    """A difference with its place in the order of execution and what follows from it."""
-
-    moment: Moment
-    difference: Difference
-    consequences: int
-
-
-def placed(of: RankComparison) -> list[Placed]:
-    """Everything of one rank that may stand as first difference or origin, in order of execution."""
-    found = [*_figures(of), *_pairs(of), *_regions(of)]
-    found.sort(key=lambda item: item.moment)
-    return found
-
-
-def _figures(of: RankComparison) -> Iterator[Placed]:
-    """The earliest unexplained figure, unless a call that reads it says so itself."""
-    told = {(blame.outside.kind.value, blame.outside.name) for blame in of.origins.blames.values() if blame.outside}
-    figures = unexplained(of)
-    if any((figure.group, figure.name) in told for figure in figures) or not figures:
-        return
-    figure = next((figure for figure in figures if figure.group in WEIGHTS), figures[0])
-    moment = Moment(figure.step, -1, 0, 0) if stands_first(of, figure) else moment_of_figure(figure)
-    blame = of.origins.states.get(figure[:5]) or Blame(Group.OUTSIDE, told_state(of.digests, figure))
-    reader = _reader_of(of, figure)
-    if reader is None:
-        yield Placed(moment, figure_difference(of, figure), len(of.origins.blames))
-    else:
-        yield Placed(moment, pair_difference(of, reader[0], blame._replace(slot=reader[1])), len(of.origins.blames) - 1)
-
-
-def _reader_of(of: RankComparison, figure: DigestDifference) -> tuple[int, int] | None:
-    """The first differing call, and which of its inputs, that reads a weight as its module's own."""
-    if figure.group not in WEIGHTS:
-        return None
-    side = of.sides.baseline
-    for i in sorted(of.origins.blames, key=lambda i: side.calls[i].left):
-        for place in of.verdicts.verdicts[i].inputs:
-            slot = side.recorded.names[side.calls[i].inputs[place].name]
-            if f"{side.module_of(i)}.{slot}" == figure.name:
-                return i, place
-    return None
-
-
-def _pairs(of: RankComparison) -> Iterator[Placed]:
-    wanted = [i for i, blame in of.origins.blames.items() if blame.group in NAMED]
-    undecided = [i for i, b in of.origins.blames.items() if b.group in (Group.UNDETERMINED, Group.AFTER_UNALIGNED)]
-    for i in [*sorted(wanted)[:MAX_ORIGINS], *_first(of, undecided)]:
-        root: Root = ("call", i)
-        yield Placed(
-            moment_of_call(of, i),
-            pair_difference(of, i, of.origins.blames[i]),
-            of.origins.consequences[root],
-        )
-
-
-def _first(of: RankComparison, items: Sequence[int]) -> list[int]:
-    """The first of them in order of execution: one is enough to say that something could not be decided."""
-    calls = of.sides.baseline.calls
-    return sorted(items, key=lambda i: calls[i].left)[:1]
-
-
-def _regions(of: RankComparison) -> Iterator[Placed]:
-    calls = of.sides.baseline.calls
-    for place, shown_by in list(of.origins.regions.items())[:MAX_ORIGINS]:
-        reader = shown_by if shown_by >= 0 else _reader(of, place)
-        difference = region_difference(of, place, reader)
-        stretch = of.stretches.found[place]
-        last = stretch.a[-1] if stretch.a else stretch.after[0]
-        at = calls[last].left if last >= 0 else -1
-        moment = Moment(difference.step, at, 0, difference.microbatch)
-        yield Placed(moment, difference, of.origins.consequences["region", place])
-
-
-def _reader(of: RankComparison, place: int) -> int:
-    """The first paired call whose difference goes back to this stretch."""
-    calls = of.sides.baseline.calls
-    readers = [i for i, blame in of.origins.blames.items() if blame.root == ("region", place)]
-    return min(readers, key=lambda i: calls[i].left, default=-1)
 
 
 def first_of(ranks: Sequence[list[Placed]]) -> Difference | None:
@@ -121,31 +29,89 @@ def origins_of(ranks: Sequence[list[Placed]]) -> tuple[Difference, ...]:
     return tuple(item.difference for items in ranks for item in items[:MAX_ORIGINS] if item.difference.group in NAMED)
 
 
-def findings(ranks: Sequence[list[Placed]]) -> tuple[Finding, ...]:
-    """The first difference and the other origins, one sentence each, at most ten."""
+def firsts_of(ranks: Sequence[list[Placed]]) -> tuple[Difference, ...]:
+    """The first difference of each rank in its own order of execution; ranks where nothing differs have none."""
+    return tuple(items[0].difference for items in ranks if items)
+
+
+def findings(ranks: Sequence[list[Placed]], extra: Sequence[list[Placed]] = ()) -> tuple[Finding, ...]:
+    """The first difference and the other origins, one sentence each, told once for all ranks, at most ten.
+
+    Between ranks there is no order of execution: of one step those come first that are early on their own rank. `extra`
+    are facts that no bits show, such as another order: they come last.
+    """
+    told = _folded([*_ordered(ranks, first=True), *_ordered(extra, first=False)])
+    return tuple(_finding(number, items) for number, items in enumerate(told[:MAX_FINDINGS], 1))
+
+
+def _ordered(ranks: Sequence[list[Placed]], *, first: bool) -> list[Placed]:
     ordered = sorted(
-        (item for items in ranks for item in items),
-        key=lambda item: (item.moment.step, item.difference.rank, item.moment),
+        (item.moment.step, place, item.difference.rank, item.moment, number)
+        for number, items in enumerate(ranks)
+        for place, item in enumerate(items)
     )
-    named = [item for item in ordered if item.difference.group in NAMED or item is ordered[0]]
-    return tuple(_finding(number, item) for number, item in enumerate(named[:MAX_FINDINGS], 1))
+    found = [ranks[number][place] for _, place, _, _, number in ordered]
+    if not first:
+        return found
+    return [item for item in found if _is_named(item.difference) or item is found[0]]
 
 
-def _finding(number: int, item: Placed) -> Finding:
-    place = item.difference
-    measured = next((slot.relative_error for slot in _own(place) if slot.relative_error is not None), None)
+def _is_named(place: Difference) -> bool:
+    return place.group in NAMED or bool(place.collective)
+
+
+def _folded(items: Sequence[Placed]) -> list[list[Placed]]:
+    """Equal statements of several ranks together, in the order of the first of each."""
+    found: dict[Hashable, list[Placed]] = {}
+    for item in items:
+        found.setdefault(_statement(item.difference), []).append(item)
+    return list(found.values())
+
+
+def _statement(place: Difference) -> Hashable:
+    """What is said of a place but its rank and what differs from rank to rank with it: record ids and sizes."""
+    if place.collective:
+        return place.collective
+    where = (place.step, place.microbatch, place.phase, place.module, place.baseline_site, place.candidate_site)
+    what = (place.level, place.function, place.group, place.region, place.region_calls, place.slot)
+    return (*where, *what, place.difference_class, place.cause)
+
+
+def _finding(number: int, items: Sequence[Placed]) -> Finding:
+    place = items[0].difference
+    sizes = [_measured(item.difference) for item in items]
+    ranks = tuple(sorted({item.difference.rank for item in items}))
     return Finding(
         id=f"F{number}",
-        sentence=sentence(place),
-        strength=STRENGTH,
+        sentence=sentence(place, ranks=ranks),
+        strength=_strength(place),
         place=replace(place),
-        measured=measured,
-        consequences=item.consequences,
+        measured=max((size for size in sizes if size is not None), default=None),
+        consequences=sum(item.consequences for item in items),
+        ranks=ranks,
     )
 
 
-def sentence(place: Difference) -> str:
-    """Say in one sentence where the runs part and what kind of statement that is."""
+def _measured(place: Difference) -> float | None:
+    return next((slot.relative_error for slot in _own(place) if slot.relative_error is not None), None)
+
+
+def _strength(place: Difference) -> str:
+    if not place.collective:
+        return STRENGTH
+    return COUNTED if place.level == "digest" else RECORDED
+
+
+def told_ranks(ranks: Sequence[int]) -> str:
+    """`rank 0`, or `ranks 0, 1` of a statement that holds on several."""
+    return f"rank{'s' if len(ranks) > 1 else ''} {', '.join(str(rank) for rank in ranks)}"
+
+
+def sentence(place: Difference, *, ranks: Sequence[int] = ()) -> str:
+    """Say in one sentence where the runs part, on which ranks, and what kind of statement that is."""
+    on = told_ranks(ranks or (place.rank,))
+    if place.collective:
+        return f"{place.collective}; {on}."
     where = f"step {place.step}, {place.phase}"
     module = f" in {_short(place.module)}" if place.module else ""
     site = place.baseline_site or place.candidate_site
@@ -153,32 +119,29 @@ def sentence(place: Difference) -> str:
     scalars = next((slot for slot in place.slots if slot.difference_class is DifferenceClass.SCALARS), None)
     match place.group:
         case Group.OUTSIDE:
-            return f"The runs differ in what the calls read: {place.cause} (rank {place.rank}, {where})."
+            return f"The runs differ in what the calls read: {place.cause} ({on}, {where})."
         case Group.REWIRED:
-            return f"{place.function}{module}{at} reads another source at {where} (rank {place.rank}): {place.cause}."
+            return f"{place.function}{module}{at} reads another source at {where} ({on}): {place.cause}."
         case Group.ORIGINATES if place.region:
-            return f"The runs part at {where}{module} (rank {place.rank}): {_region(place)}."
+            return f"The runs part at {where}{module} ({on}): {_region(place)}."
         case Group.ORIGINATES if scalars is not None:
             return (
-                f"The runs part at {where}{module} (rank {place.rank}): {place.function}{at} is called with"
+                f"The runs part at {where}{module} ({on}): {place.function}{at} is called with"
                 f" {scalars.candidate} instead of {scalars.baseline}."
             )
         case Group.ORIGINATES:
             return (
-                f"The runs part at {where}{module} (rank {place.rank}): {place.function}{at} gets equal inputs and"
+                f"The runs part at {where}{module} ({on}): {place.function}{at} gets equal inputs and"
                 f" gives other outputs{_size(place)}."
             )
         case Group.AFTER_UNALIGNED:
             cause = place.cause or "they made what is read here"
-            return f"The runs part at {where}{module} (rank {place.rank}), after calls without a counterpart: {cause}."
+            return f"The runs part at {where}{module} ({on}), after calls without a counterpart: {cause}."
         case _ if place.level == "digest":
-            return (
-                f"The runs part at {where} (rank {place.rank}): {_figure(place)} differs, and no recorded call shows"
-                " where."
-            )
+            return f"The runs part at {where} ({on}): {_figure(place)} differs, and no recorded call shows where."
         case _:
             return (
-                f"The first differing call is {place.function}{at} at {where}{module} (rank {place.rank}); where the"
+                f"The first differing call is {place.function}{at} at {where}{module} ({on}); where the"
                 f" difference comes from is not determined{': ' + place.cause if place.cause else ''}."
             )
 

@@ -10,7 +10,7 @@ from paritrace.runs.attendance import Attendance
 __all__ = ["Basis", "Unpaired"]  # the engine's words are part of this vocabulary
 
 FORMAT = "paritrace-comparison"
-VERSION = "1.0"
+VERSION = "1.1"
 
 
 class Agreement(StrEnum):
@@ -136,6 +136,38 @@ class Difference(Struct, frozen=True):
     slots: tuple[SlotDifference, ...] = ()
     cause: str = ""  # outside: what differed before; after_unaligned: the stretch; propagates: the producer
     next_to_see: tuple[str, ...] = ()  # CP-23: callers, writers upstream, readers downstream
+    collective: str = ""  # of collectives: what differs, in a sentence without its ranks
+
+
+class CollectiveKind(StrEnum):
+    """What is said of the collectives of a group (CP-2a, CP-21)."""
+
+    REDUCED = "reduced"  # gradients that one side alone reduces, or another number of times
+    ONE_SIDED = "one_sided"  # recorded on one side only
+    FIELDS = "fields"  # a pair with another group, reduction, root or peer
+    ORDER = "order"  # the same collectives in another order
+    COUNT = "count"  # another number in a step, by the group's own sequence number
+
+
+class CollectiveDifference(Struct, frozen=True):
+    """A statement about the collectives of one group, on all the ranks where it holds.
+
+    `records` are the ids behind it, as (rank, baseline's, candidate's), -1 where a side has none. `complete` is false
+    where a side's recording is: then the record stands on one side, and nothing is said to be missing.
+    """
+
+    kind: CollectiveKind
+    sentence: str
+    ranks: tuple[int, ...]
+    steps: tuple[int, ...]
+    phase: str
+    group: str
+    operation: str
+    parameters: tuple[str, ...]
+    baseline: str  # the collective as that side recorded it, shortly; "" where it has none
+    candidate: str
+    records: tuple[tuple[int, int, int], ...]
+    complete: bool = True
 
 
 class Finding(Struct, frozen=True):
@@ -149,6 +181,7 @@ class Finding(Struct, frozen=True):
     expected: float | None = None
     ratio: float | None = None
     consequences: int = 0
+    ranks: tuple[int, ...] = ()  # all ranks of which it is true; empty in documents older than 1.1
 
 
 class Outside(Struct, frozen=True):
@@ -246,6 +279,9 @@ class Comparison(Struct, frozen=True):
     settings: dict[str, str]  # --ignore, --strip-prefix, --steps, --ranks as used
     reports: dict[str, str]
     schemes: dict[str, str] = {}  # role -> scheme both sides were compared by, e.g. {"bits": "xxh3-64"} (CP-7)
+    collectives: tuple[CollectiveDifference, ...] = ()
+    first_by_rank: tuple[Difference, ...] = ()  # each rank in its own order of execution; there is no order across
+    sessions_unpaired: tuple[str, ...] = ()  # SIDE:SESSION of compared ranks that found no counterpart
 
 
 LADDER = (

@@ -1,0 +1,149 @@
+"""Which gradients each side reduced, parameter by parameter, however they were bucketed (CP-2a)."""
+
+from collections import defaultdict
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from paritrace.compare.collective_evidence import is_whole, steps_with_operators
+from paritrace.compare.collective_words import (
+    SIDES,
+    FoundCollective,
+    difference_at,
+    moment_of,
+    sides_of,
+    told_collective,
+    told_names,
+    with_steps,
+)
+from paritrace.compare.ranks import RankComparison
+from paritrace.compare.result import CollectiveDifference, CollectiveKind
+from paritrace.compare.translate import Side
+
+Held = dict[str, list[int]]
+"""Parameter -> the collectives of one step that hold its gradient, by index."""
+
+
+class Unequal(NamedTuple):
+    """Parameters whose gradients the same collectives hold, another number on each side."""
+
+    step: int
+    parameters: tuple[str, ...]
+    holders: tuple[tuple[int, ...], tuple[int, ...]]
+
+
+def reductions(of: RankComparison) -> list[FoundCollective]:
+    """The gradients that one side alone reduces, or another number of times: each set once, at its first step."""
+    found: dict[tuple[object, ...], FoundCollective] = {}
+    for unequal in _unequal(of):
+        told = _found(of, unequal)
+        key = (unequal.parameters, *(len(holders) for holders in unequal.holders), told.told.group)
+        if key in found:
+            found[key] = with_steps(found[key], (unequal.step,))._replace(
+                pairs=found[key].pairs | told.pairs, places=found[key].places | told.places
+            )
+        else:
+            found[key] = told
+    return list(found.values())
+
+
+def _unequal(of: RankComparison) -> Iterator[Unequal]:
+    held = (_held(of.sides.baseline), _held(of.sides.candidate))
+    for step in sorted(steps_with_operators(of) & (held[0].keys() | held[1].keys())):
+        ours, theirs = held[0].get(step, {}), held[1].get(step, {})
+        groups: dict[tuple[tuple[int, ...], tuple[int, ...]], list[str]] = defaultdict(list)
+        for name in {**ours, **theirs}:
+            left, right = tuple(ours.get(name, ())), tuple(theirs.get(name, ()))
+            if len(left) != len(right):
+                groups[left, right].append(name)
+        for holders, names in groups.items():
+            yield Unequal(step, tuple(sorted(names)), holders)
+
+
+def _held(side: Side) -> dict[int, Held]:
+    found: dict[int, Held] = defaultdict(lambda: defaultdict(list))
+    for i, facts in side.collectives.items():
+        for name in facts.parameters:
+            found[side.context_of(i)[0]][name].append(i)
+    return found
+
+
+def _found(of: RankComparison, unequal: Unequal) -> FoundCollective:
+    ours, theirs = unequal.holders
+    number, shown = (0, ours[-1]) if len(ours) > len(theirs) else (1, theirs[-1])
+    side = sides_of(of)[number]
+    places = (ours[-1] if ours else -1, theirs[-1] if theirs else -1)
+    whole = is_whole(of)
+    sentence = _sentence(of, unequal, whole=whole)
+    records = [s.calls[at].id if at >= 0 else -1 for s, at in zip(sides_of(of), places, strict=True)]
+    return FoundCollective(
+        moment=moment_of(of, number, shown),
+        told=CollectiveDifference(
+            kind=CollectiveKind.REDUCED,
+            sentence=sentence,
+            ranks=(of.rank,),
+            steps=(unequal.step,),
+            phase=side.context_of(shown)[2],
+            group=side.collectives[shown].group,
+            operation=side.collectives[shown].operation,
+            parameters=unequal.parameters,
+            baseline=told_collective(of.sides.baseline, places[0]) if ours else "",
+            candidate=told_collective(of.sides.candidate, places[1]) if theirs else "",
+            records=((of.rank, records[0], records[1]),),
+            complete=whole,
+        ),
+        difference=difference_at(
+            of,
+            places,
+            sentence=sentence,
+            cause=_left_out(of, unequal),
+            slot=f"gradient of {told_names(unequal.parameters)}",
+        ),
+        pairs=frozenset(_pairs(of, unequal)),
+        places=frozenset(_places(of, unequal)),
+    )
+
+
+def _sentence(of: RankComparison, unequal: Unequal, *, whole: bool) -> str:
+    ours, theirs = unequal.holders
+    names = told_names(unequal.parameters)
+    number = 0 if len(ours) > len(theirs) else 1
+    more, fewer = SIDES[number], SIDES[1 - number]
+    side, shown = sides_of(of)[number], unequal.holders[number][-1]
+    facts = side.collectives[shown]
+    what = f"{facts.operation} of group {facts.group}"
+    there = f"in the {more}: {facts.operation} #{facts.ordinal} of {told_names(facts.parameters)}, step {unequal.step}"
+    if not whole:
+        return f"Recorded on the {more} only: {what} with the gradient of {names} ({there})"
+    if not unequal.holders[1 - number]:
+        return f"In the {fewer} no {what} contains the gradient of {names} ({there})"
+    times = [_times(len(unequal.holders[side])) for side in (number, 1 - number)]
+    return f"The {more} reduces the gradient of {names} {times[0]} in a step, the {fewer} {times[1]} ({there})"
+
+
+def _times(number: int) -> str:
+    return {1: "once", 2: "twice"}.get(number, f"{number} times")
+
+
+def _left_out(of: RankComparison, unequal: Unequal) -> str:
+    """What a wrapper was told, where it was told to leave these parameters alone on the side that does not reduce."""
+    number = 0 if len(unequal.holders[0]) < len(unequal.holders[1]) else 1
+    for replicated in sides_of(of)[number].recorded.distributed.replicated:
+        if set(unequal.parameters) <= set(replicated.left_out):
+            return f"{replicated.basis} was told to leave it out on the {SIDES[number]}"
+    return "every collective of the step is recorded on both sides" if is_whole(of) else "a recording is incomplete"
+
+
+def _pairs(of: RankComparison, unequal: Unequal) -> Iterator[int]:
+    """The pairs that differ because of it: buckets that hold it on one side."""
+    ours, theirs = unequal.holders
+    for i in ours:
+        if of.sides.pairing.partner_a[i] >= 0:
+            yield i
+    for j in theirs:
+        if of.sides.pairing.partner_b[j] >= 0:
+            yield of.sides.pairing.partner_b[j]
+
+
+def _places(of: RankComparison, unequal: Unequal) -> Iterator[int]:
+    for belongs, holders in zip((of.stretches.of_a, of.stretches.of_b), unequal.holders, strict=True):
+        yield from (belongs[i] for i in holders if belongs[i] >= 0)

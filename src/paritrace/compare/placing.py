@@ -1,0 +1,148 @@
+"""Every statement of one rank that may stand first or be an origin, in its order of execution (CP-8)."""
+
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from paritrace.compare.blames import Blame, Root
+from paritrace.compare.collective_words import FoundCollective
+from paritrace.compare.describe import pair_difference, region_difference
+from paritrace.compare.digests import DigestDifference
+from paritrace.compare.outside import (
+    Moment,
+    figure_difference,
+    moment_of_call,
+    moment_of_figure,
+    stands_first,
+    unexplained,
+)
+from paritrace.compare.ranks import RankComparison
+from paritrace.compare.result import CollectiveKind, Difference, Group
+from paritrace.compare.telling import told_state
+
+NAMED = frozenset({Group.ORIGINATES, Group.OUTSIDE, Group.REWIRED})
+MAX_ORIGINS = 200  # more are consequences of each other's neighbourhood; the rows hold every call
+WEIGHTS = frozenset({"parameter", "buffer"})
+UNDECIDED = frozenset({Group.UNDETERMINED, Group.AFTER_UNALIGNED})
+GRADIENT = "gradient"
+
+
+class Placed(NamedTuple):
+    """A difference with its place in the order of execution and what follows from it."""
+
+    moment: Moment
+    difference: Difference
+    consequences: int
+    root: Root | None = None  # the pair or stretch that it speaks of
+    parameters: frozenset[str] = frozenset()  # whose calls it speaks of, of a stretch
+
+
+def placed(of: RankComparison, collectives: Sequence[FoundCollective]) -> list[Placed]:
+    """Everything of one rank that may stand as first difference or origin, in order of execution.
+
+    What follows from a statement about a collective is its consequence and does not stand beside it.
+    """
+    found = [*_figures(of), *_pairs(of), *_regions(of)]
+    said = [each for each in collectives if each.told.complete and each.told.kind is not CollectiveKind.ORDER]
+    counts = [0] * len(said)
+    kept: list[Placed] = []
+    for item in found:
+        cause = next((n for n, each in enumerate(said) if _follows(item, each)), None)
+        if cause is None:
+            kept.append(item)
+        else:
+            counts[cause] += 1 + item.consequences
+    kept += [Placed(each.moment, each.difference, count) for each, count in zip(said, counts, strict=True)]
+    kept.sort(key=lambda item: item.moment)
+    return kept
+
+
+def _follows(item: Placed, from_: FoundCollective) -> bool:
+    """Whether a statement speaks of what a collective did: its own pair or stretch, its gradients, doubts behind it."""
+    root, place = item.root, item.difference
+    if root is not None and root[1] in (from_.pairs if root[0] == "call" else from_.places):
+        return True
+    if item.moment < from_.moment:
+        return False
+    names = set(from_.told.parameters)
+    if place.level == "digest" and place.function in (GRADIENT, "grad_norm"):
+        return not names or place.slot in names or place.function != GRADIENT
+    if root is not None and root[0] == "region" and item.parameters and item.parameters <= names:
+        return True
+    return place.group in UNDECIDED
+
+
+def _figures(of: RankComparison) -> Iterator[Placed]:
+    """The earliest unexplained figure, unless a call that reads it says so itself."""
+    told = {(blame.outside.kind.value, blame.outside.name) for blame in of.origins.blames.values() if blame.outside}
+    figures = unexplained(of)
+    if any((figure.group, figure.name) in told for figure in figures) or not figures:
+        return
+    figure = next((figure for figure in figures if figure.group in WEIGHTS), figures[0])
+    moment = Moment(figure.step, -1, 0, 0) if stands_first(of, figure) else moment_of_figure(figure)
+    blame = of.origins.states.get(figure[:5]) or Blame(Group.OUTSIDE, told_state(of.digests, figure))
+    reader = _reader_of(of, figure)
+    if reader is None:
+        yield Placed(moment, figure_difference(of, figure), len(of.origins.blames))
+    else:
+        yield Placed(moment, pair_difference(of, reader[0], blame._replace(slot=reader[1])), len(of.origins.blames) - 1)
+
+
+def _reader_of(of: RankComparison, figure: DigestDifference) -> tuple[int, int] | None:
+    """The first differing call, and which of its inputs, that reads a weight as its module's own."""
+    if figure.group not in WEIGHTS:
+        return None
+    side = of.sides.baseline
+    for i in sorted(of.origins.blames, key=lambda i: side.calls[i].left):
+        for place in of.verdicts.verdicts[i].inputs:
+            slot = side.recorded.names[side.calls[i].inputs[place].name]
+            if f"{side.module_of(i)}.{slot}" == figure.name:
+                return i, place
+    return None
+
+
+def _pairs(of: RankComparison) -> Iterator[Placed]:
+    wanted = [i for i, blame in of.origins.blames.items() if blame.group in NAMED]
+    undecided = [i for i, b in of.origins.blames.items() if b.group in UNDECIDED]
+    for i in [*sorted(wanted)[:MAX_ORIGINS], *_first(of, undecided)]:
+        root: Root = ("call", i)
+        yield Placed(
+            moment_of_call(of, i),
+            pair_difference(of, i, of.origins.blames[i]),
+            of.origins.consequences[root],
+            root,
+        )
+
+
+def _first(of: RankComparison, items: Sequence[int]) -> list[int]:
+    """The first of them in order of execution: one is enough to say that something could not be decided."""
+    calls = of.sides.baseline.calls
+    return sorted(items, key=lambda i: calls[i].left)[:1]
+
+
+def _regions(of: RankComparison) -> Iterator[Placed]:
+    calls = of.sides.baseline.calls
+    for place, shown_by in list(of.origins.regions.items())[:MAX_ORIGINS]:
+        reader = shown_by if shown_by >= 0 else _reader(of, place)
+        difference = region_difference(of, place, reader)
+        stretch = of.stretches.found[place]
+        last = stretch.a[-1] if stretch.a else stretch.after[0]
+        at = calls[last].left if last >= 0 else -1
+        moment = Moment(difference.step, at, 0, difference.microbatch)
+        yield Placed(
+            moment, difference, of.origins.consequences["region", place], ("region", place), _labels(of, place)
+        )
+
+
+def _labels(of: RankComparison, place: int) -> frozenset[str]:
+    """The parameters whose accumulation a stretch is part of; empty unless all its calls are."""
+    stretch = of.stretches.found[place]
+    labels = [of.sides.baseline.records.labels[i] for i in stretch.a]
+    labels += [of.sides.candidate.records.labels[j] for j in stretch.b]
+    return frozenset(labels) if all(labels) else frozenset()
+
+
+def _reader(of: RankComparison, place: int) -> int:
+    """The first paired call whose difference goes back to this stretch."""
+    calls = of.sides.baseline.calls
+    readers = [i for i, blame in of.origins.blames.items() if blame.root == ("region", place)]
+    return min(readers, key=lambda i: calls[i].left, default=-1)
