@@ -281,7 +281,6 @@ class Comparison(Struct, frozen=True):
     schemes: dict[str, str] = {}  # role -> scheme both sides were compared by, e.g. {"bits": "xxh3-64"} (CP-7)
     collectives: tuple[CollectiveDifference, ...] = ()
     first_by_rank: tuple[Difference, ...] = ()  # each rank in its own order of execution; there is no order across
-    sessions_unpaired: tuple[str, ...] = ()  # SIDE:SESSION of compared ranks that found no counterpart
 
 
 LADDER = (
