@@ -42,6 +42,11 @@ class _RunCommand(click.Command):
 @click.option("-o", "--output", type=click.Path(path_type=Path), metavar="RUN", help="The new run directory.")
 @click.option("-m", "--module", is_flag=True, help="The first argument names a module, as with `python -m`.")
 @click.option(
+    "--launcher",
+    metavar="COMMAND",
+    help='Start SCRIPT through this launcher, captured on each rank: "torchrun --nproc-per-node 2".',
+)
+@click.option(
     "--level",
     "levels",
     multiple=True,
@@ -82,6 +87,7 @@ class _RunCommand(click.Command):
 @click.option("--no-argv", is_flag=True, help="Keep no command line.")
 @click.option("--title", default="", help="A title for people.")
 @click.option("--tag", "tags", multiple=True, help="A tag, repeatable.")
+@click.option("--local-rank-argument", is_flag=True, hidden=True, help="Give SCRIPT --local_rank=N, as DeepSpeed does.")
 @click.argument("workload", nargs=-1, type=click.UNPROCESSED, required=True, metavar="SCRIPT|MODULE [ARG...]")
 @click.pass_context
 def run(
@@ -89,21 +95,46 @@ def run(
 ) -> None:
     """Capture SCRIPT (or with -m MODULE) while it runs; its output and exit status are its own.
 
-    Works as the inner command of a launcher: `python -m paritrace run -o RUN train.py`.
+    Works as the inner command of a launcher, `torchrun … -m paritrace run -o RUN train.py`, and starts one with
+    --launcher.
     """
     from paritrace.capture.session import without_capture
 
     try:
+        workload = _with_local_rank(workload) if options["local_rank_argument"] else workload
         target = _find(workload, module=module)
-        capture = None
         chosen = parse_ranks(ranks)
-        if not without_capture() and _wanted(chosen):
-            capture = _begin(output, target, _settings(options, ranks=chosen))
+        settings = None if without_capture() else _settings(options, ranks=chosen)
+        if options["launcher"]:
+            ctx.exit(_launched(ctx, str(options["launcher"]), output, capture=settings is not None))
+        capture = None
+        if settings is not None and _wanted(chosen):
+            capture = _begin(output, target, settings)
     except ParitraceError as error:
         note(f"{error.outcome.value}: {error.message} [{error.code}]")
         note(f"    fix: {error.fix}")
         ctx.exit(OUR_FAILURE)
     ctx.exit(_run(target, capture, estimate=bool(options["estimate"])))
+
+
+def _launched(ctx: click.Context, launcher: str, output: Path | None, *, capture: bool) -> int:
+    """Start the launcher; what can be refused was refused before a rank begins."""
+    from paritrace.cli.run_launcher import launch
+
+    if output is None and capture:
+        raise _no_output()
+    return launch(ctx, launcher, capture=capture)
+
+
+def _with_local_rank(workload: tuple[str, ...]) -> tuple[str, ...]:
+    """The workload with the argument that DeepSpeed puts before its own, by the variable that it sets as well."""
+    name, *arguments = workload
+    number = os.environ.get("LOCAL_RANK")
+    return workload if number is None else (name, f"--local_rank={number}", *arguments)
+
+
+def _no_output() -> RequestError:
+    return RequestError("no run directory", code="no_output", fix="give one: paritrace run -o RUN train.py")
 
 
 def _find(workload: tuple[str, ...], *, module: bool) -> Target:
@@ -154,7 +185,7 @@ def _begin(output: Path | None, target: Target, settings: CaptureSettings) -> Ca
     from paritrace.capture.sites import workload_root
 
     if output is None:
-        raise RequestError("no run directory", code="no_output", fix="give one: paritrace run -o RUN train.py")
+        raise _no_output()
     capture = begin(
         output,
         settings,

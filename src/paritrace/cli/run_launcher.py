@@ -1,0 +1,47 @@
+"""`paritrace run --launcher`: starts the launcher with `-m paritrace run` as what it runs on each rank (CA-1)."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterator
+from typing import cast
+
+import click
+from click.core import ParameterSource
+
+NOT_PASSED_ON = frozenset({"launcher", "local_rank_argument", "module"})  # those the inner command has from us
+
+
+def launch(ctx: click.Context, text: str, *, capture: bool) -> int:
+    """Run the launcher in our place and return its exit status; without capture it starts the bare workload.
+
+    Raises:
+        RequestError: Refused: `bad_launcher`, `no_launcher`.
+    """
+    from paritrace.process.foreground import run_in_our_place
+    from paritrace.process.launchers import Workload, launcher_command
+
+    name, *arguments = cast(tuple[str, ...], ctx.params["workload"])
+    workload = Workload(name, tuple(arguments), bool(ctx.params["module"]))
+    launcher = launcher_command(text, python=sys.executable)
+    command = launcher.captured(workload, tuple(_options(ctx))) if capture else launcher.of(workload)
+    return run_in_our_place(command, environment=os.environ)
+
+
+def _options(ctx: click.Context) -> Iterator[str]:
+    """The options of this command line, each as one word; those of variables and files every rank reads itself."""
+    for parameter in ctx.command.params:
+        key = parameter.name or ""
+        given = ctx.get_parameter_source(key) is ParameterSource.COMMANDLINE
+        if given and isinstance(parameter, click.Option) and parameter.expose_value and key not in NOT_PASSED_ON:
+            yield from _words(parameter, ctx.params[key])
+
+
+def _words(option: click.Option, value: object) -> Iterator[str]:
+    name = max(option.opts, key=len)
+    if option.is_flag:
+        yield name if value else max(option.secondary_opts, key=len)
+        return
+    values = cast(tuple[object, ...], value) if option.multiple else (value,)
+    yield from (f"{name}={one}" for one in values)
