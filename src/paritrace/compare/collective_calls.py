@@ -1,8 +1,10 @@
 """Collectives of a group that one side alone runs, other fields of paired ones, another order (CP-2a, CP-21)."""
 
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Hashable, Iterable, Iterator, Sequence
 from itertools import pairwise
+
+from msgspec.structs import replace
 
 from paritrace.compare.collective_evidence import NOT_LOOKED_FOR, is_whole
 from paritrace.compare.collective_fields import field_differences, told_fields
@@ -18,9 +20,9 @@ from paritrace.compare.collective_words import (
     told_names,
     with_steps,
 )
+from paritrace.compare.describe import pair_difference
 from paritrace.compare.ranks import RankComparison
 from paritrace.compare.result import CollectiveDifference, CollectiveKind, Group
-from paritrace.compare.translate import Side
 
 
 def one_sided(of: RankComparison) -> list[FoundCollective]:
@@ -163,7 +165,7 @@ def _fields(of: RankComparison, i: int) -> FoundCollective:
             candidate=told_collective(theirs, j),
             records=((of.rank, ours.calls[i].id, theirs.calls[j].id),),
         ),
-        difference=difference_at(of, (i, j), sentence=sentence, cause=told_fields(fields), slot=facts.operation),
+        difference=replace(pair_difference(of, i, of.origins.blames[i]), collective=sentence),
         pairs=frozenset((i,)),
     )
 
@@ -209,15 +211,10 @@ def _order(of: RankComparison, crossed: tuple[int, int]) -> FoundCollective:
             phase=phase,
             group=first.group,
             operation=first.operation,
-            parameters=(),
+            parameters=tuple(sorted({*first.parameters, *second.parameters})),
             baseline=told_collective(ours, i),
             candidate=told_collective(theirs, j),
             records=((of.rank, ours.calls[i].id, theirs.calls[j].id),),
         ),
         difference=difference_at(of, (i, j), sentence=sentence, cause="order alone", slot=first.operation),
     )
-
-
-def unpaired_by_group(side: Side, partners: Sequence[int]) -> Counter[str]:
-    """How many collectives of each group have no counterpart."""
-    return Counter(facts.group for i, facts in side.collectives.items() if partners[i] < 0)

@@ -20,7 +20,8 @@ class UnlikeCollectives:
         ours, theirs = self._sides.baseline, self._sides.candidate
         facts = ours.collectives[i]
         fields = tuple(field_differences((facts, theirs.collectives[self._sides.pairing.partner_a[i]])))
-        kind: Hashable = (facts.group, ours.records.keys[i], facts.label, fields)
+        held = facts.label if any(field.name == "parameters" for field in fields) else ""
+        kind: Hashable = (facts.group, ours.records.keys[i], held, fields)
         if all(field.name == "ranks" for field in fields):
             kind = (facts.group, fields)
         first = self._first.setdefault(kind, i)

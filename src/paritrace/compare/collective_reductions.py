@@ -71,7 +71,8 @@ def _found(of: RankComparison, unequal: Unequal) -> FoundCollective:
     ours, theirs = unequal.holders
     number, shown = (0, ours[-1]) if len(ours) > len(theirs) else (1, theirs[-1])
     side = sides_of(of)[number]
-    places = (ours[-1] if ours else -1, theirs[-1] if theirs else -1)
+    partner = (of.sides.pairing.partner_a, of.sides.pairing.partner_b)[number][shown]  # the bucket without it
+    places = (ours[-1] if ours else partner, theirs[-1] if theirs else partner)
     whole = is_whole(of)
     sentence = _sentence(of, unequal, whole=whole)
     records = [s.calls[at].id if at >= 0 else -1 for s, at in zip(sides_of(of), places, strict=True)]
@@ -86,8 +87,8 @@ def _found(of: RankComparison, unequal: Unequal) -> FoundCollective:
             group=side.collectives[shown].group,
             operation=side.collectives[shown].operation,
             parameters=unequal.parameters,
-            baseline=told_collective(of.sides.baseline, places[0]) if ours else "",
-            candidate=told_collective(of.sides.candidate, places[1]) if theirs else "",
+            baseline=told_collective(of.sides.baseline, places[0]) if places[0] >= 0 else "",
+            candidate=told_collective(of.sides.candidate, places[1]) if places[1] >= 0 else "",
             records=((of.rank, records[0], records[1]),),
             complete=whole,
         ),

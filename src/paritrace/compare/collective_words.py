@@ -1,5 +1,6 @@
 """Collectives in words, and a statement about them as the place where two runs part (CP-2a, CP-29)."""
 
+from bisect import bisect_left
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -9,7 +10,7 @@ from paritrace.compare.collective_fields import told_ranks
 from paritrace.compare.flows import FromCall, FromOrigin, source_of
 from paritrace.compare.outside import Moment
 from paritrace.compare.ranks import RankComparison
-from paritrace.compare.result import CollectiveDifference, Difference, DifferenceClass, Group
+from paritrace.compare.result import CollectiveDifference, Difference, DifferenceClass, Group, SlotDifference
 from paritrace.compare.sites import place_of
 from paritrace.compare.translate import Side
 from paritrace.evidence.calls import OriginKind
@@ -86,6 +87,10 @@ def difference_at(
     both = zip((ours, theirs), places, strict=True)
     sites = [s.recorded.sites[s.calls[at].site] if at >= 0 else None for s, at in both]
     site = side.recorded.sites[side.calls[i].site]
+    told = (
+        told_collective(ours, places[0]) if places[0] >= 0 else "none",
+        told_collective(theirs, places[1]) if places[1] >= 0 else "none",
+    )
     return Difference(
         rank=of.rank,
         step=step,
@@ -101,14 +106,24 @@ def difference_at(
         group=Group.ORIGINATES,
         baseline_record_id=ours.calls[places[0]].id if places[0] >= 0 else -1,
         candidate_record_id=theirs.calls[places[1]].id if places[1] >= 0 else -1,
-        undetermined_before=0,
+        undetermined_before=_undetermined_before(of, places),
         baseline_site=place_of(sites[0]) if sites[0] is not None else "",
         candidate_site=place_of(sites[1]) if sites[1] is not None else "",
         baseline_source=of.lines.text(sites[0], side=0) if sites[0] is not None else "",
         candidate_source=of.lines.text(sites[1], side=1) if sites[1] is not None else "",
+        slots=(SlotDifference(slot, DifferenceClass.SCALARS, told[0], told[1]),),
         cause=cause,
         collective=sentence,
     )
+
+
+def _undetermined_before(of: RankComparison, places: tuple[int, int]) -> int:
+    """The unpaired calls of both sides before it; where a side has no such call, before the pair before it."""
+    partners = (of.sides.pairing.partner_a, of.sides.pairing.partner_b)
+    known = 0 if places[0] >= 0 else 1
+    before = next((partners[known][i] for i in range(places[known], -1, -1) if partners[known][i] >= 0), -1)
+    ends = [place if place >= 0 else before + 1 for place in places]
+    return sum(bisect_left(unpaired, end) for unpaired, end in zip(of.unpaired, ends, strict=True))
 
 
 def with_steps(found: FoundCollective, steps: Sequence[int]) -> FoundCollective:

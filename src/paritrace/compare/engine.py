@@ -6,7 +6,7 @@ from functools import lru_cache
 
 from paritrace.compare.callrows import CallRows
 from paritrace.compare.changes import changes
-from paritrace.compare.collectives import collective_statements
+from paritrace.compare.collectives import collective_statements, folded, orders_alone
 from paritrace.compare.coverage import side_coverage
 from paritrace.compare.findings import findings, first_of, firsts_of, origins_of
 from paritrace.compare.ladder import first_differing_step, ladder
@@ -115,7 +115,8 @@ def _result(
         undetermined_by_reason=by_reason(ranks),
         undetermined_by_place=by_place(ranks),
         pairs_by_basis=dict(sorted(Counter(b.value for r in ranks for b in r.sides.pairing.basis.values()).items())),
-        findings=findings(items),
+        findings=findings(items, [orders_alone(told) for told in statements]),
+        collectives=folded([told for rank in statements for told in rank]),
         first_by_rank=firsts_of(items),
         ladder=ladder(ranks, changed, step=step),
         ladder_step=step,

@@ -139,7 +139,7 @@ def _row(finding: Finding) -> list[str]:
         shorten(f"[{finding.id}]", width=MARGIN - 2),
         str(place.step),
         shorten(place.phase, width=9),
-        str(place.rank),
+        shorten(ranges(finding.ranks or (place.rank,)), width=4),
         shorten(where, width=32),
         shorten(CLASSES[place.difference_class], width=16),
         _largest(place.slots),

@@ -10,6 +10,7 @@ from paritrace.compare.result import (
     Settled,
     SlotDifference,
 )
+from paritrace.evidence.spans import ranges
 from paritrace.reports.harmless import cut, shorten, shorten_path, width_of, wrap
 from paritrace.reports.layout import CONTENT, Section, paragraph
 from paritrace.reports.wording import (
@@ -52,25 +53,53 @@ def _rungs(comparison: Comparison, rungs: list[str]) -> str:
 
 
 def first_difference(comparison: Comparison, /) -> Section:
-    """Returns the line `first difference: FILE:LINE, step …`; with nothing to name there, why."""
+    """Returns the line `first difference: FILE:LINE, step …`, and where other ranks part; with none to name, why."""
     first = comparison.first_difference
     if first is None:
         return Section(anchor="first", lines=_no_first_difference(comparison), spaced=True)
+    others = _other_ranks(comparison, first)
+    where = f", step {first.step}, rank {ranges(_ranks_of(comparison, first))}, "
     if not first.file and first.level == "digest" and first.group is not Group.OUTSIDE:
-        head = (
-            f"first difference: {first.slot or first.function}, step {first.step}, rank {first.rank}, {first.phase}; "
-        )
-        return Section(anchor="first", lines=(head + "no call is named", *_origin(first)), keep=3, spaced=True)
+        head = f"first difference: {first.slot or first.function}{where}{first.phase}; "
+        lines = (head + "no call is named", *_origin(first), *others)
+        return Section(anchor="first", lines=lines, keep=3, spaced=True)
     if first.group is Group.OUTSIDE and not first.file:
-        head = (
-            f"first difference: {shorten(first.cause, width=50)}, step {first.step}, rank {first.rank}, before any call"
-        )
-        return Section(anchor="first", lines=(head,), keep=1, spaced=True)
-    where = f", step {first.step}, rank {first.rank}, "
+        head = f"first difference: {shorten(first.cause, width=50)}{where}before any call"
+        return Section(anchor="first", lines=(head, *others), keep=1, spaced=True)
     module = shorten(module_or_root(first.module), width=MODULE_COLUMNS)
     room = CONTENT - len("first difference: ") - width_of(where) - width_of(module)
     head = f"first difference: {shorten_path(source_place(first), width=room)}{where}"
-    return Section(anchor="first", lines=(head + module, *_origin(first)), keep=3, spaced=True)
+    return Section(anchor="first", lines=(head + module, *_origin(first), *others), keep=3, spaced=True)
+
+
+def _ranks_of(comparison: Comparison, place: Difference) -> tuple[int, ...]:
+    """The ranks on which a place is the first difference, as the finding that tells it says."""
+    for finding in comparison.findings[:1]:
+        if (finding.place.baseline_record_id, finding.place.candidate_record_id, finding.place.step) == (
+            place.baseline_record_id,
+            place.candidate_record_id,
+            place.step,
+        ):
+            return finding.ranks or (place.rank,)
+    return (place.rank,)
+
+
+def _other_ranks(comparison: Comparison, first: Difference) -> tuple[str, ...]:
+    """Where the ranks part that do not part there: each in its own order, and those without any difference."""
+    told = {place.rank: place for place in comparison.first_by_rank}
+    rest = [rank for rank in comparison.ranks_compared if rank not in _ranks_of(comparison, first)]
+    if not rest or first.rank not in told:
+        return ()
+    groups: dict[str, list[int]] = {}
+    for rank in rest:
+        groups.setdefault(_place_on(told[rank]) if rank in told else "no difference found", []).append(rank)
+    text = "; ".join(f"rank {ranges(ranks)}: {what}" for what, ranks in groups.items())
+    return (shorten(f"on {text}", width=CONTENT),)
+
+
+def _place_on(place: Difference) -> str:
+    where = source_place(place) if place.file else place.slot or place.cause
+    return f"first at {shorten_path(where, width=SITE_COLUMNS)}, step {place.step}, {place.phase}"
 
 
 def _no_first_difference(comparison: Comparison) -> tuple[str, ...]:
@@ -98,9 +127,10 @@ def where(comparison: Comparison, /) -> Section:
         return Section(anchor="where", lines=())
     shown = [shorten_path(site, width=SITE_COLUMNS) for site in (place.baseline_site, place.candidate_site)]
     columns = max(map(width_of, shown))
+    alone = place.region or bool(place.collective)  # a side may have no such call
     lines = [
-        _source_line("baseline ", shown[0], place.baseline_source, columns=columns, region=place.region),
-        _source_line("candidate", shown[1], place.candidate_source, columns=columns, region=place.region),
+        _source_line("baseline ", shown[0], place.baseline_source, columns=columns, region=alone),
+        _source_line("candidate", shown[1], place.candidate_source, columns=columns, region=alone),
     ]
     if place.region and all(place.region_calls):
         ours, theirs = place.region_calls
@@ -150,10 +180,22 @@ def _rank_of(slot: SlotDifference, *, first: SlotDifference) -> int:
     return 2 if slot.relative_error is not None else 3
 
 
+def _scalar_lines(name: str, slot: SlotDifference) -> list[str]:
+    """Both sides on one line; on two where one is too short for both."""
+    whole = f"{name}: {slot.baseline} -> {slot.candidate}"
+    if width_of(whole) <= CONTENT:
+        return [cut(whole, width=CONTENT)]
+    head = f"{name}: "
+    return [
+        cut(f"{head}{slot.baseline}", width=CONTENT),
+        cut(f"{' ' * (len(head) - 3)}-> {slot.candidate}", width=CONTENT),
+    ]
+
+
 def _slot_lines(slot: SlotDifference) -> list[str]:
     name = shorten(slot.slot or "arguments", width=SLOT_COLUMNS)
     if slot.difference_class is DifferenceClass.SCALARS:
-        return [cut(f"{name}: {slot.baseline} -> {slot.candidate}", width=CONTENT)]
+        return _scalar_lines(name, slot)
     if slot.difference_class is DifferenceClass.BITS_ONLY and slot.relative_error is None:
         return [cut(f"{name}: bits differ; only fingerprints were recorded, so no size", width=CONTENT)]
     note = f" ({slot.note})" if slot.note and slot.num_samples_differing != 0 else ""
