@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import queue
 import threading
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Callable
-from typing import Protocol, cast
+from typing import Protocol
 
+from paritrace.capture.lines import Encode, Lines, encode, lines_of
 from paritrace.capture.settings import QueueFull
+from paritrace.clock import SYSTEM, Clock
 from paritrace.errors import HostError
-from paritrace.evidence import codec
 from paritrace.evidence.definition import Definition
 from paritrace.evidence.gaps import CountedGap
 
@@ -41,14 +42,17 @@ class JournalWriter:
         *,
         max_bytes: int,
         queue_full: QueueFull,
-        encode: Callable[[list[object]], bytes] | None = None,
+        encode: Encode = encode,
+        clock: Clock = SYSTEM,
     ) -> None:
         self._sink = sink
         self._budget = max(max_bytes - RESERVE_BYTES, 0)
         self._policy = queue_full
-        self._encode: Callable[[list[object]], bytes] = encode or _encode_lines
+        self._encode = encode
+        self._clock = clock
         self._batch: list[object] = []
-        self._queue: queue.Queue[list[object] | None] = queue.Queue(QUEUE_BATCHES)
+        self._queue: queue.Queue[list[object] | Lines | None] = queue.Queue(QUEUE_BATCHES)
+        self._handed_ns: deque[int] = deque()  # when each hand-over that is not yet written was made
         self._thread = threading.Thread(target=self._run, name="paritrace-writer", daemon=True)
         self.counts: Counter[str] = Counter()
         self.gaps: Counter[str] = Counter()
@@ -68,23 +72,47 @@ class JournalWriter:
     def hand_over(self) -> None:
         """Give the records taken so far to the writing thread."""
         batch, self._batch = self._batch, []
-        if not batch:
+        if not batch or self._give(batch):
             return
-        if self._policy is QueueFull.BLOCK:
-            self._queue.put(batch)
-            return
+        keep: list[object] = [record for record in batch if isinstance(record, Definition)]
+        self.gaps[CountedGap.DROPPED_QUEUE_FULL] += len(batch) - len(keep)
+        if keep:
+            self._put(keep)  # definitions are small and later lines need them
+
+    def hand_over_lines(self, lines: Lines) -> None:
+        """Give records that are lines already to the writing thread, behind all that was taken before."""
+        self.hand_over()
+        if not self._give(lines):
+            self.gaps[CountedGap.DROPPED_QUEUE_FULL] += lines.number
+
+    def lag_ns(self) -> int:
+        """How long ago the oldest hand-over was made that is not yet written; 0 when all are."""
         try:
-            self._queue.put_nowait(batch)
-        except queue.Full:
-            keep: list[object] = [record for record in batch if isinstance(record, Definition)]
-            self.gaps[CountedGap.DROPPED_QUEUE_FULL] += len(batch) - len(keep)
-            if keep:
-                self._queue.put(keep)  # definitions are small and later lines need them
+            return self._clock.monotonic_ns() - self._handed_ns[0]
+        except IndexError:  # the writing thread took the last one away in between
+            return 0
+
+    def _give(self, item: list[object] | Lines) -> bool:
+        """Queue an item as the policy says; whether it was."""
+        if self._policy is QueueFull.DROP and self._queue.full():  # only this thread fills it
+            return False
+        self._put(item)
+        return True
+
+    def _put(self, item: list[object] | Lines) -> None:
+        self._handed_ns.append(self._clock.monotonic_ns())
+        self._queue.put(item)
 
     def drain(self) -> None:
         """Wait until everything taken so far is in the file (not synced)."""
         self.hand_over()
         self._queue.join()
+
+    def drain_within(self, seconds: float) -> bool:
+        """As `drain`, for at most so long; whether everything is in the file."""
+        self.hand_over()
+        with self._queue.all_tasks_done:
+            return self._queue.all_tasks_done.wait_for(lambda: not self._queue.unfinished_tasks, seconds)
 
     def close(self, *, end: Callable[[], list[object]]) -> None:
         """Write what is left, then the records that `end` makes of the final counts; sync and close the file."""
@@ -112,52 +140,36 @@ class JournalWriter:
 
     def _run(self) -> None:
         while True:
-            batch = self._queue.get()
-            if batch is not None:
-                self._write(batch, final=False)
+            item = self._queue.get()
+            if item is not None:
+                self._write(item, final=False)
+                self._handed_ns.popleft()
             self._queue.task_done()
-            if batch is None:
+            if item is None:
                 return
 
-    def _write(self, batch: list[object], *, final: bool) -> None:
+    def _write(self, item: list[object] | Lines, *, final: bool) -> None:
         if self.failure is not None:
-            self.gaps[CountedGap.DISK_FULL] += len(batch)
+            self.gaps[CountedGap.DISK_FULL] += item.number if isinstance(item, Lines) else len(item)
             return
         if not final and self.bytes_written >= self._budget:
-            batch = self._within_budget(batch)
-        batch, data = self._encoded(batch)
-        if not batch:
+            item = self._within_budget(item)
+        lines = item if isinstance(item, Lines) else lines_of(item, by=self._encode)
+        if lines.faults:
+            self.gaps[CountedGap.CAPTURE_ERROR] += lines.faults
+        if not lines.data:
             return
         try:
-            self._sink.write(data)
+            self._sink.write(lines.data)
         except HostError as error:
             self.failure = error
-            self.gaps[CountedGap.DISK_FULL] += len(batch)
+            self.gaps[CountedGap.DISK_FULL] += lines.number
             return
-        self.bytes_written += len(data)
-        for kind, number in Counter(map(type, batch)).items():
-            self.counts[kind.__name__] += number
+        self.bytes_written += len(lines.data)
+        self.counts.update(lines.counts)
 
-    def _encoded(self, batch: list[object]) -> tuple[list[object], bytes]:
-        """The lines of a batch; a record that has none is counted and left out, so that no other is lost with it."""
-        try:
-            return batch, self._encode(batch)
-        except Exception:  # noqa: BLE001  whatever a workload's value did to the encoder, the thread must live (P6)
-            good: list[object] = []
-            lines: list[bytes] = []
-            for record in batch:
-                try:
-                    lines.append(self._encode([record]))
-                    good.append(record)
-                except Exception:  # noqa: BLE001  this is the one
-                    self.gaps[CountedGap.CAPTURE_ERROR] += 1
-            return good, b"".join(lines)
-
-    def _within_budget(self, batch: list[object]) -> list[object]:
-        keep: list[object] = [record for record in batch if isinstance(record, Definition)]
-        self.gaps[CountedGap.OVER_BUDGET] += len(batch) - len(keep)
+    def _within_budget(self, item: list[object] | Lines) -> list[object]:
+        records = [] if isinstance(item, Lines) else item
+        keep: list[object] = [record for record in records if isinstance(record, Definition)]
+        self.gaps[CountedGap.OVER_BUDGET] += (item.number if isinstance(item, Lines) else len(item)) - len(keep)
         return keep
-
-
-def _encode_lines(batch: list[object]) -> bytes:
-    return codec.encode_lines(cast("list[codec.Record]", batch))
