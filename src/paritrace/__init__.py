@@ -9,6 +9,7 @@ if TYPE_CHECKING:
     from paritrace.capture.api import step as step
     from paritrace.capture.api import steps as steps
     from paritrace.capture.api import trace as trace
+    from paritrace.capture.api import trigger as trigger
     from paritrace.capture.callbacks import lightning_callback as lightning_callback
     from paritrace.capture.callbacks import trainer_callback as trainer_callback
     from paritrace.evidence.fingerprints import fingerprint as fingerprint
@@ -19,6 +20,7 @@ _PUBLIC = {
     "trace": "paritrace.capture.api",
     "step": "paritrace.capture.api",
     "steps": "paritrace.capture.api",
+    "trigger": "paritrace.capture.api",
     "context": "paritrace.capture.api",
     "observe": "paritrace.capture.api",
     "trainer_callback": "paritrace.capture.callbacks",
@@ -35,6 +37,7 @@ __all__ = [
     "steps",
     "trace",
     "trainer_callback",
+    "trigger",
 ]
 
 

@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING, SupportsIndex, TypeVar
 
 from paritrace.capture.launch import without_own_frames
 from paritrace.capture.session import Capture, Workload, begin, without_capture
-from paritrace.capture.settings import CaptureSettings, Selection, parse_bytes, parse_levels, parse_steps
+from paritrace.capture.settings import CaptureSettings, Selection, parse_budget, parse_bytes, parse_levels, parse_steps
 from paritrace.capture.sites import workload_root
 from paritrace.errors import RequestError
+from paritrace.evidence.blackbox import Cause
 from paritrace.runs.envelope import SessionStatus
 
 if TYPE_CHECKING:
@@ -44,6 +45,8 @@ class trace(ContextDecorator):  # noqa: N801  used as a function: with paritrace
         steps: `(first, end)` half-open or `"A:B"`; default `(0, 3)`. Bounds the levels above `digest`.
         regions, statistics, max_bytes, select, exclude, deterministic, sources, diff, argv: as the options of
             `paritrace run`.
+        black_box: keep the calls of level `module` of the last 20 steps in memory, to be written on a trigger (CA-36).
+        budget: the most that observing may add to a step's own time, for example `"5%"`; what costs more is given up.
 
     With `PARITRACE_MODE=off` nothing happens. May be used twice in one process for two run directories, one after the
     other, to compare two implementations (CA-1).
@@ -69,6 +72,8 @@ class trace(ContextDecorator):  # noqa: N801  used as a function: with paritrace
         sources: bool = True,
         diff: bool = True,
         argv: bool = True,
+        black_box: bool = False,
+        budget: str | None = None,
     ) -> None:
         self._run = Path(run)
         self._capture: Capture | None = None
@@ -86,6 +91,8 @@ class trace(ContextDecorator):  # noqa: N801  used as a function: with paritrace
             sources=sources,
             diff=diff,
             argv=argv,
+            black_box=black_box,
+            budget=None if budget is None else parse_budget(budget),
         )
 
     def __enter__(self) -> trace:
@@ -106,6 +113,8 @@ class trace(ContextDecorator):  # noqa: N801  used as a function: with paritrace
             return
         set_current(None)
         metadata = {} if kind is None else {"exception": kind.__name__}
+        if kind is not None:
+            self._capture.ends_early(Cause.CRASH, kind.__name__)
         self._capture.end(SessionStatus.COMPLETED, metadata=metadata)
         if error is not None:
             error.__traceback__ = without_own_frames(error.__traceback__)
@@ -166,6 +175,19 @@ def observe(name: str, tensor: torch.Tensor) -> None:
     """Record one tensor under a name of your own, where level `module` or `op` is on; otherwise nothing happens."""
     if _current is not None and _current.observer is not None:
         _current.observer.observe(name, tensor)
+
+
+def trigger(why: str, *, window: bool = False) -> None:
+    """Have the black box written now, on this rank and, by their next step, on all others that share the run directory.
+
+    Args:
+        why: your words; they are written into the run.
+        window: also record level `op` in the next step, on the ranks that record it in windows.
+
+    Without a black box (`paritrace run --black-box`, `trace(..., black_box=True)`) nothing happens.
+    """
+    if _current is not None:
+        _current.trigger(str(why), window=window)
 
 
 def _label(name: str, value: object) -> str | int:

@@ -6,6 +6,7 @@ import importlib.machinery
 import importlib.util
 import os
 import sys
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from types import CodeType, ModuleType, TracebackType
@@ -73,8 +74,11 @@ def find_module(name: str, arguments: tuple[str, ...]) -> Target:
     )
 
 
-def run(target: Target) -> int:
-    """Become the workload and run it to its end; returns its exit status. `SystemExit` and errors end here."""
+def run(target: Target, *, failing: Callable[[str], None] | None = None) -> int:
+    """Become the workload and run it to its end; returns its exit status. `SystemExit` and errors end here.
+
+    `failing` is told of an end that is no success before anybody is shown it: the error's class, or the exit status.
+    """
     main = ModuleType("__main__")
     main.__file__ = str(target.path)
     main.__spec__ = target.spec
@@ -89,11 +93,16 @@ def run(target: Target) -> int:
     try:
         exec(target.code, vars(main))  # noqa: S102  running the workload is what was asked for
     except SystemExit as stop:
-        return exit_status(stop)
+        status = exit_status(stop)
+        if status and failing is not None:
+            failing(f"exit status {status}")
+        return status
     except BaseException as error:  # noqa: BLE001  shown as the interpreter would show it
         uncaught = error
     else:
         return 0
+    if failing is not None:
+        failing(type(uncaught).__name__)
     return _shown(uncaught)  # outside of the handler: it is over for the workload's hook, too
 
 

@@ -7,6 +7,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 from paritrace.capture.definitions import Definitions
+from paritrace.capture.levels import LevelPlan, Levels, highest
+from paritrace.capture.own_time import OwnTime
 from paritrace.capture.settings import CaptureSettings
 from paritrace.capture.sites import Sites
 from paritrace.capture.steps import Steps
@@ -17,6 +19,9 @@ from paritrace.evidence.calls import Level, Phase
 from paritrace.evidence.gaps import CaptureGap, CountedGap, Gap
 
 THREAD = "main"  # the role of the one thread that is observed, alike in every run (CP-1)
+MAX_LAG_INTERVALS = 2  # CA-13
+LAG = "lag"
+LEAST_INTERVAL_NS = 5_000_000_000  # steps of milliseconds come faster than a writer's thread is scheduled
 MAX_GAP_MARKS = 200  # details of one reason kept in the journal; the counts go on
 
 
@@ -24,11 +29,19 @@ class Recorder:
     """State that every observer of one session shares. Owned by the thread that began the session."""
 
     def __init__(
-        self, settings: CaptureSettings, *, writer: JournalWriter, clock: Clock, root: Path, main: str | None
+        self,
+        settings: CaptureSettings,
+        *,
+        writer: JournalWriter,
+        clock: Clock,
+        root: Path,
+        main: str | None,
+        windows: bool = False,
     ) -> None:
         self.settings = settings
+        self.plan = LevelPlan(settings, windows=windows)
         self.writer = writer
-        self.emit = writer.put
+        self.emit: Callable[[object], None] = writer.put
         self.definitions = Definitions(writer.put)
         self.thread = self.definitions.name(THREAD)
         self.sites = Sites(root=root, main=main, emit=writer.put, keep_sources=settings.sources)
@@ -43,10 +56,17 @@ class Recorder:
         self._step_first_sequence = 0
         self._context_key: tuple[int, int, Phase] | None = None
         self._context = -1
-        self._levels: frozenset[Level] = frozenset()
+        self._levels: Levels = frozenset()
+        self._written: Levels = frozenset()
+        self._why_lower = ""
+        self._lowered_ns = 0
         self.grad_squares: dict[int, float] = {}  # by optimizer: one that tries again counts once
         self.grads_in_part = False  # other ranks hold parts of this step's gradients
         self.after_step: Callable[[], None] = _nothing
+        self.listen: Callable[[], None] = _nothing  # before the levels of a step are taken
+        self.step_begins: Callable[[], None] = _nothing  # after that
+        self.own_time: OwnTime | None = None  # measured where a budget was given
+        self.judge_cost: Callable[[int], str] = _no_complaint  # ns of the step -> why its levels cost too much, or ""
         self.set_levels("begin")
 
     def now_ns(self) -> int:
@@ -54,8 +74,8 @@ class Recorder:
         return self._clock.monotonic_ns() - self._started_ns
 
     @property
-    def levels(self) -> frozenset[Level]:
-        """The levels recorded at this step."""
+    def levels(self) -> Levels:
+        """The levels observed at this step."""
         return self._levels
 
     def context(self, *, in_module: bool) -> int:
@@ -98,6 +118,7 @@ class Recorder:
             )
         )
         self.writer.hand_over()
+        self._judge(now)
         steps.advance(to)
         self.grad_squares.clear()
         self.grads_in_part = False
@@ -116,11 +137,38 @@ class Recorder:
 
     def set_levels(self, reason: str) -> None:
         """Take the levels of the present step; a change is a record (CA-2)."""
-        wanted = self.settings.levels if self.settings.covers(self.steps.step) else frozenset({Level.DIGEST})
-        if wanted != self._levels:
-            self._levels = wanted
-            self.emit(calls.LevelMark(self.steps.step, tuple(sorted(wanted)), reason))
+        self.listen()
+        step = self.steps.step
+        self._levels = self.plan.observed(step)
+        written = self.plan.written(step)
+        if written != self._written or self._why_lower:
+            self._written = written
+            self.emit(calls.LevelMark(step, tuple(sorted(written)), self._why_lower or reason))
+            self._why_lower = ""
+        self.step_begins()
+
+    def _judge(self, now: int) -> None:
+        """Give a level up if its step cost too much, or if the writer does not keep up (CA-2, CA-13)."""
+        interval = max(now - self._step_started_ns, LEAST_INTERVAL_NS)
+        why = self.judge_cost(now - self._step_started_ns)
+        lag = self.writer.lag_ns()
+        if not why and lag > MAX_LAG_INTERVALS * interval and now - self._lowered_ns > MAX_LAG_INTERVALS * interval:
+            why = f"{LAG}: the writer was {lag / 1e9:.0f} s behind"
+        if not why:
+            return
+        before = highest(self._levels)
+        left = self.plan.lower(self.steps.step)
+        if left is not None:
+            self._lowered_ns = now
+            self._why_lower = f"{why}; level {before.value} given up, {left.value} goes on"
+        elif before is Level.DIGEST and not why.startswith(LAG):
+            self._why_lower = f"{why}; there is no level below {before.value}"
 
 
 def _nothing() -> None:
-    """Nobody waits for the end of a step."""
+    """Nobody waits for a step."""
+
+
+def _no_complaint(_: int) -> str:
+    """Nobody asked what a step may cost."""
+    return ""

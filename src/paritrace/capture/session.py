@@ -12,14 +12,20 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from paritrace.capture.arrival import WhenImported
+from paritrace.capture.blackbox import BlackBox, black_box, box_record
+from paritrace.capture.budget import Budget
+from paritrace.capture.levels import WINDOW
 from paritrace.capture.recorder import Recorder
 from paritrace.capture.settings import CaptureSettings
 from paritrace.capture.spawned import SpawnedProcesses
 from paritrace.capture.surroundings import NO_TORCH, Checkout, TorchFacts, checkout_of, surroundings, with_torch
+from paritrace.capture.termination import Termination
+from paritrace.capture.windows import Covering, covering
 from paritrace.capture.writer import JournalWriter
 from paritrace.clock import SYSTEM, Clock
 from paritrace.errors import HostError, ParitraceError
 from paritrace.evidence import calls
+from paritrace.evidence.blackbox import Cause
 from paritrace.evidence.gaps import CountedGap, Gap
 from paritrace.files import LOCAL, Files
 from paritrace.process.identity import own_identity
@@ -31,6 +37,9 @@ from paritrace.runs.session import OpenSession
 
 if TYPE_CHECKING:
     from paritrace.capture.pytorch.observer import TorchObserver
+
+
+DRAIN_SECONDS = 10.0  # of the 30 s that launchers leave between SIGTERM and SIGKILL
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -52,6 +61,8 @@ class Capture:
         self.recorder = recorder
         self.observer: TorchObserver | None = None
         self.failure: ParitraceError | None = None
+        self._box: BlackBox | None = None
+        self._termination = Termination(self._terminated)
         self._writer = writer
         self._settings = settings
         self._pid = os.getpid()
@@ -59,6 +70,12 @@ class Capture:
         self._arrival = WhenImported("torch", lambda _: self._torch_arrived())
         self._spawned = SpawnedProcesses(lambda kind: recorder.count(CountedGap.SPAWNED_CHILD_NOT_COVERED, kind))
         recorder.after_step = self.keep_sources
+
+    def watch(self, *, files: Files, covered: Covering, world_size: int) -> None:
+        """Keep a black box (CA-36)."""
+        self._box = black_box(self.recorder, self.session, files=files)
+        cannot = self._termination.install()
+        self.recorder.emit(box_record(self._settings, covered, world_size=world_size, not_watched=cannot))
 
     def start(self) -> None:
         """Observe from now on, or from when the workload imports torch."""
@@ -73,6 +90,23 @@ class Capture:
         else:
             self.recorder.steps.advance(step)
             self.recorder.steps.named = True
+
+    def trigger(self, why: str, *, window: bool) -> None:
+        """`paritrace.trigger(...)`; without a black box, or in a forked child, nothing happens."""
+        if self._box is not None and not self._ended and os.getpid() == self._pid:
+            self._box.ask(why, window=window)
+
+    def ends_early(self, cause: Cause, detail: str) -> None:
+        """The workload is about to end by an error, a status or a signal: what the black box holds is written."""
+        if self._box is not None and not self._ended and os.getpid() == self._pid:
+            self._box.ends(cause, detail)
+
+    def _terminated(self) -> None:
+        try:
+            self.ends_early(Cause.SIGTERM, "")
+            self._writer.drain_within(DRAIN_SECONDS)
+        except Exception as error:  # noqa: BLE001  whatever it is, the process ends as it would without us (P6)
+            self.recorder.count(CountedGap.CAPTURE_ERROR, f"black box: {type(error).__name__}")
 
     def _torch_arrived(self) -> None:
         if self._ended or os.getpid() != self._pid:
@@ -121,6 +155,7 @@ class Capture:
         if self._ended or os.getpid() != self._pid:
             return
         self._ended = True
+        self._termination.remove()
         self._arrival.remove()
         self._spawned.remove()
         try:
@@ -187,7 +222,8 @@ def begin(
         EvidenceError, RequestError: Refused, as `runs.opening.begin_session` says.
     """
     _require_torch()
-    session = begin_session(run_dir, _request(settings), files=files, clock=clock)
+    request = _request(settings)
+    session = begin_session(run_dir, request, files=files, clock=clock)
     checkout = checkout_of(workload.root, want_diff=settings.diff)
     session.set_surroundings(
         surroundings(
@@ -198,17 +234,26 @@ def begin(
             torch=NO_TORCH,
         )
     )
-    writer = JournalWriter(session.open_journal(), max_bytes=settings.max_bytes, queue_full=settings.queue_full)
-    writer.put(_header(session, settings))
+    writer = JournalWriter(
+        session.open_journal(), max_bytes=settings.max_bytes, queue_full=settings.queue_full, clock=clock
+    )
+    covered = covering(request.launch.world_size, ())
+    windows = settings.black_box and session.rank in covered.ranks
+    writer.put(_header(session, settings, windows=windows))
     recorder = Recorder(
         settings,
         writer=writer,
         clock=clock,
         root=workload.root,
         main=None if workload.main is None else str(workload.main),
+        windows=windows,
     )
     writer.start()
+    if settings.budget is not None:
+        Budget(recorder, share=settings.budget).install()
     capture = Capture(session, recorder=recorder, writer=writer, settings=settings)
+    if settings.black_box:
+        capture.watch(files=files, covered=covered, world_size=request.launch.world_size)
     capture.start()
     return capture
 
@@ -264,10 +309,12 @@ def _plain(settings: CaptureSettings) -> dict[str, object]:
         "deterministic": settings.deterministic,
         "eager": settings.eager,
         "sources": settings.sources,
+        "black_box": settings.black_box,
     }
 
 
-def _header(session: OpenSession, settings: CaptureSettings) -> calls.JournalHeader:
+def _header(session: OpenSession, settings: CaptureSettings, *, windows: bool) -> calls.JournalHeader:
+    levels = settings.levels | WINDOW if windows else settings.levels
     return calls.JournalHeader(
         calls.FORMAT,
         calls.VERSION,
@@ -275,7 +322,7 @@ def _header(session: OpenSession, settings: CaptureSettings) -> calls.JournalHea
         session.rank,
         session.incarnation,
         session.started_unix_ns,
-        tuple(sorted(settings.levels)),
+        tuple(sorted(levels)),
         {"bits": "xxh3-64", "xor": "flat-u32-le-v1", "elements": "elements-u64"},
         settings.regions,
     )

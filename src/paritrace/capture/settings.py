@@ -14,8 +14,10 @@ from paritrace.evidence.calls import Level
 DEFAULT_STEPS = (0, 3)  # CA-2: module for steps 0 to 2
 DEFAULT_MAX_BYTES = 2 << 30  # CA-2
 DEFAULT_REGIONS = 4  # CA-6
+DEFAULT_BLACK_BOX_BYTES = 256 << 20  # 20 steps of 100 modules with 1 kB a slot take some 10 MB; this bounds large ones
 SUPPORTED_LEVELS = frozenset({Level.DIGEST, Level.MODULE, Level.OP})
 _SIZE = re.compile(r"^(\d+)\s*(B|KiB|MiB|GiB|TiB|kB|MB|GB|TB)?$")
+_PERCENT = re.compile(r"^(\d{1,6}(?:\.\d{1,6})?)\s*%$")
 _UNITS = {
     "B": 1,
     "KiB": 1 << 10,
@@ -78,6 +80,9 @@ class CaptureSettings:
     deterministic: bool = False
     eager: bool = False
     estimate: bool = False
+    black_box: bool = False  # CA-36
+    black_box_bytes: int = DEFAULT_BLACK_BOX_BYTES
+    budget: float | None = None  # of the workload's own time of a step; None lowers nothing (CA-2)
     check_reuse: bool = False  # debug: recompute every inherited fingerprint and count the stale ones (CA-32)
     title: str = ""
     tags: tuple[str, ...] = ()
@@ -119,6 +124,14 @@ def parse_bytes(text: str) -> int:
     if match is None:
         raise RequestError(f"{text!r} is not a size", code="bad_size", fix="give for example --max-bytes 2GiB")
     return int(match[1]) * _UNITS[match[2] or "B"]
+
+
+def parse_budget(text: str) -> float:
+    """A share such as `5%` as a fraction. Raises `RequestError` (Refused)."""
+    match = _PERCENT.match(text.strip())
+    if match is None or float(match[1]) <= 0:
+        raise RequestError(f"{text!r} is not a share of time", code="bad_budget", fix="give for example --budget 5%")
+    return float(match[1]) / 100
 
 
 def parse_levels(names: tuple[str, ...]) -> frozenset[Level]:

@@ -71,6 +71,16 @@ class _RunCommand(click.Command):
 @click.option(
     "--max-bytes", default="2GiB", show_default=True, help="Size of the journal; what it leaves out is counted."
 )
+@click.option(
+    "--black-box",
+    is_flag=True,
+    help="Keep level module of the last 20 steps in memory, written on NaN, an outlier, a crash, SIGTERM or a request.",
+)
+@click.option(
+    "--budget",
+    metavar="P%",
+    help="The most that observing may add to a step's own time; a level that costs more is given up, and says so.",
+)
 @click.option("--estimate", is_flag=True, help="Run three steps, say what a capture would cost, and end.")
 @click.option(
     "--deterministic",
@@ -151,6 +161,7 @@ def _settings(options: dict[str, object], *, ranks: tuple[int, ...] | None) -> C
         CaptureSettings,
         QueueFull,
         Selection,
+        parse_budget,
         parse_bytes,
         parse_levels,
         parse_steps,
@@ -173,6 +184,8 @@ def _settings(options: dict[str, object], *, ranks: tuple[int, ...] | None) -> C
         argv=not options["no_argv"],
         deterministic=bool(options["deterministic"]),
         eager=bool(options["eager"]),
+        black_box=bool(options["black_box"]) and not estimate,
+        budget=None if options["budget"] is None or estimate else parse_budget(str(options["budget"])),
         title=str(options["title"]),
         tags=_texts(options["tags"]),
         ranks=ranks,
@@ -211,7 +224,7 @@ def _run(target: Target, capture: Capture | None, *, estimate: bool) -> int:
 
         ending.estimate = Estimate(capture.recorder, say=note)
         ending.estimate.install()
-    ending.status = launch.run(target)
+    ending.status = launch.run(target, failing=ending.failing)
     return ending.status
 
 
@@ -223,6 +236,12 @@ class _Ending:
         self._process = os.getpid()
         self.status: int | None = None
         self.estimate: Estimate | None = None
+
+    def failing(self, what: str) -> None:
+        """The workload fails: its black box is written before anything else can go wrong."""
+        from paritrace.evidence.blackbox import Cause
+
+        self._capture.ends_early(Cause.CRASH, what)
 
     def __call__(self) -> None:
         from paritrace.runs.envelope import SessionStatus

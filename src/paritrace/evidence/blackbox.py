@@ -22,6 +22,7 @@ class BlackBox(Definition, frozen=True, tag="black_box"):
 
     `steps` and `num_bytes` bound the ring (bytes of lines as they would be written). `rules` state what counts as an
     outlier. `window_ranks` are the ranks that record level `op` at steps 0, 1, 2, 4, 8 …; `basis` says why these.
+    `not_watched`: triggers that cannot fire here, and why.
     """
 
     steps: int
@@ -30,6 +31,7 @@ class BlackBox(Definition, frozen=True, tag="black_box"):
     window_ranks: tuple[int, ...]
     world_size: int
     basis: str
+    not_watched: tuple[str, ...] = ()
 
 
 class Trigger(Definition, frozen=True, tag="trigger"):

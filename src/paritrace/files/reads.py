@@ -66,6 +66,11 @@ class Reads:
         with translated(path, "look at"):
             return self._primitives.stat(path).st_size
 
+    def modified_ns(self, path: Path) -> int:
+        """Return when a file's content or a folder's names last changed, in ns of the file system's clock."""
+        with translated(path, "look at"):
+            return self._primitives.stat(path).st_mtime_ns
+
     def exists(self, path: Path) -> bool:
         """Say whether the name exists (a dangling symbolic link does)."""
         try:

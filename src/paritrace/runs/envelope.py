@@ -15,6 +15,7 @@ VERSION = "1.0"
 ENVELOPE_NAME = "run.json"
 SESSIONS_FOLDER = "sessions"
 ATTACHMENTS_FOLDER = "attachments"
+TRIGGERS_FOLDER = "triggers"  # made where a black box is on: names by which ranks tell each other (CA-36)
 JOURNAL_NAME = "calls.jsonl"
 RECEIPT_NAME = "receipt.json"
 LOCK_NAME = ".lock"

@@ -121,7 +121,14 @@ distributed = st.one_of(
     st.builds(CollectiveCounts, step=ids, counts=st.dictionaries(texts, ids, max_size=3)),
 )
 black_boxes = st.builds(
-    BlackBox, steps=ids, num_bytes=ids, rules=texts, window_ranks=id_lists, world_size=ids, basis=texts
+    BlackBox,
+    steps=ids,
+    num_bytes=ids,
+    rules=texts,
+    window_ranks=id_lists,
+    world_size=ids,
+    basis=texts,
+    not_watched=text_lists,
 ) | st.builds(
     Trigger,
     step=ids,

@@ -10,6 +10,7 @@ from typing import Any
 
 import torch
 
+from paritrace.capture.own_time import OwnTime
 from paritrace.capture.pytorch.backward import BackwardObserver
 from paritrace.capture.pytorch.flatten import tensors
 from paritrace.capture.pytorch.internals import (
@@ -46,12 +47,21 @@ class TorchObserver:
         self._optimizers = OptimizerObserver(begins=self._optimizer_begins, ended=self._optimizer_ended)
         self._inventory = Inventory(recorder, registers)
         self._regions = CompiledRegions(self._ops.around_region)
+        if recorder.own_time is not None:
+            self._measure(recorder.own_time)
         self._mode = OpMode(self._ops)
         self._mode_entered = False
         self._mode_below = False
         self._begun_step = -1
         self._live = False
         register_fork(self)
+
+    def _measure(self, own_time: OwnTime) -> None:
+        """Take the time of everything that works inside the workload's steps; before any of it is installed."""
+        own_time.cover(self._modules, "_enter", "_record", "_record_gradient", "observe")
+        own_time.cover(self._ops, "begin", "end", "raised", "_begin_region")
+        own_time.cover(self._backward, "_start")
+        own_time.cover(self._optimizers, "_before", "_after")
 
     def start(self) -> None:
         """Switch everything on."""
@@ -215,8 +225,8 @@ class TorchObserver:
 
     def _prepare_mode(self) -> None:
         """The next step may be captured from its first operator on, before any hook of ours is called again."""
-        settings = self._recorder.settings
-        if Level.OP in settings.levels and settings.covers(self._recorder.steps.step + 1) and self._here():
+        recorder = self._recorder
+        if Level.OP in recorder.plan.observed(recorder.steps.step + 1) and self._here():
             self._enter_mode()
             self._ops.active = True
 
