@@ -22,9 +22,20 @@ class WeightChange:
     element: tuple[int, ...] | None = None  # None: normal noise of this deviation on every element
 
 
+class Launch(StrEnum):
+    """How a side is started; everything but `process` starts the two-rank workload."""
+
+    PROCESS = "process"
+    TORCHRUN = "torchrun"
+    TORCHRUN_PORT = "torchrun, its own port"
+    BY_HAND = "by hand, rank 1 before rank 0"
+
+
 @dataclass(frozen=True, kw_only=True)
 class Variant:
     """One side of a pair of runs: the workload with these changes, started with these arguments."""
+
+    launch: Launch = Launch.PROCESS
 
     edits: tuple[Edit, ...] = ()
     arguments: tuple[str, ...] = ()
@@ -39,7 +50,8 @@ class Expected:
 
     `at` is a piece of the source line in the candidate (or, failing that, the baseline); empty where no line is
     meant. `module` may be empty for calls outside every module. `names` are the parameters, batch or generator
-    that an `outside` statement has to name.
+    that an `outside` statement has to name. `ranks` are those that the statement has to hold for, and no others; empty
+    for a single process.
     """
 
     groups: tuple[str, ...]
@@ -50,16 +62,34 @@ class Expected:
     module: str = ""
     function: str = ""
     names: tuple[str, ...] = ()
+    ranks: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class ExpectedCheck:
+    """What `check` of the faulty run alone has to say: an invariant that fails first at this step, for these names.
+
+    Empty `names`: the invariant has none, or nearly every parameter is concerned.
+    """
+
+    invariant: str
+    names: tuple[str, ...] = ()
+    step: int = 0
 
 
 @dataclass(frozen=True, kw_only=True)
 class Fault:
-    """A real bug mechanism; `source` names the public report that it is taken from, where there is one."""
+    """A real bug mechanism; `source` names the public report that it is taken from, where there is one.
+
+    `expected` and `check` list acceptable answers of `compare` and `check`; `check` is empty where one run alone does
+    not show the mistake.
+    """
 
     name: str
     mechanism: str
     expected: tuple[Expected, ...]
     candidate: Variant
+    check: tuple[ExpectedCheck, ...] = ()
     baseline: Variant = field(default_factory=Variant)
     steps: str = "0:2"
     source: str = ""
@@ -67,7 +97,10 @@ class Fault:
 
 @dataclass(frozen=True, kw_only=True)
 class Control:
-    """A pair that holds no bug. `strict`: every bit agrees; otherwise only the forward pass of step 0 must."""
+    """A pair that holds no bug. `strict`: every bit agrees; otherwise only the forward pass of step 0 must.
+
+    `options` are given to `compare`, as a person would who knows what was changed.
+    """
 
     name: str
     mechanism: str
@@ -75,6 +108,7 @@ class Control:
     baseline: Variant = field(default_factory=Variant)
     strict: bool = True
     steps: str = "0:2"
+    options: tuple[str, ...] = ()
 
 
 class Answer(StrEnum):
@@ -90,7 +124,7 @@ class Answer(StrEnum):
 
 @dataclass(frozen=True, kw_only=True)
 class Score:
-    """One scored pair."""
+    """One scored pair, or one scored check of the faulty run alone."""
 
     name: str
     is_control: bool
@@ -98,7 +132,8 @@ class Score:
     said: str
     undetermined: int
     calls: int
-    compare_seconds: float
+    seconds: float
+    asked: str = "compare"  # the command that was asked
 
     @property
     def good(self) -> bool:

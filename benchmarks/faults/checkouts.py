@@ -2,9 +2,10 @@
 
 from pathlib import Path
 
-from benchmarks.faults.case import Edit, Variant, WeightChange
+from benchmarks.faults.case import Edit, Launch, Variant, WeightChange
 
 WORKLOAD = Path(__file__).parent / "workload"
+RANKED_WORKLOAD = Path(__file__).parent / "ranked_workload"
 WEIGHTS = "weights.pt"
 
 
@@ -13,12 +14,17 @@ def write_checkout(variant: Variant, *, directory: Path) -> Path:
     names = dict(variant.renamed)
     root = directory / variant.directory
     root.mkdir(parents=True)
-    for source in sorted(WORKLOAD.glob("*.py")):
+    for source in sorted(workload_of(variant).glob("*.py")):
         text = edited(source.read_text(encoding="utf-8"), file=source.name, edits=variant.edits)
         (root / names.get(source.name, source.name)).write_text(text, encoding="utf-8")
     if variant.weights:
         write_weights(variant.weights, path=root / WEIGHTS)
     return root / names.get("train.py", "train.py")
+
+
+def workload_of(variant: Variant) -> Path:
+    """The folder of the sources that this side is made of."""
+    return WORKLOAD if variant.launch is Launch.PROCESS else RANKED_WORKLOAD
 
 
 def edited(text: str, *, file: str, edits: tuple[Edit, ...]) -> str:

@@ -3,7 +3,8 @@
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from benchmarks.faults.case import Answer, Control, Expected, Fault
+from benchmarks.faults.case import Answer, Control, Expected, ExpectedCheck, Fault
+from paritrace.compare.checks_result import Checked, Invariant, Outcome
 from paritrace.compare.result import Comparison, Difference, Group, Outside
 
 CLAIMS = (Group.ORIGINATES, Group.OUTSIDE)
@@ -46,7 +47,7 @@ def answer_for(expected: Expected, comparison: Comparison, sources: Sources) -> 
     first = comparison.first_difference
     if first is None or first.step != expected.step or (expected.phase and first.phase != expected.phase):
         return Answer.MISSED
-    answer = place_answer(expected, first, comparison, sources)
+    answer = with_ranks(place_answer(expected, first, comparison, sources), expected, first, comparison)
     if first.group is Group.UNDETERMINED and answer is not Answer.MISSED:
         return Answer.UNDETERMINED
     return answer if first.group in expected.groups else Answer.MISSED
@@ -69,6 +70,22 @@ def place_answer(expected: Expected, first: Difference, comparison: Comparison, 
     if beside & wanted or near & set(named_lines(first, expected.file)):
         return Answer.ADJACENT
     return Answer.MISSED
+
+
+def with_ranks(answer: Answer, expected: Expected, first: Difference, comparison: Comparison) -> Answer:
+    """The right place on another rank is missed; on the right rank, but with others too or too few, it is adjacent."""
+    if not expected.ranks or answer is Answer.MISSED:
+        return answer
+    if first.rank not in expected.ranks:
+        return Answer.MISSED
+    named = {found.rank for found in (first, *comparison.origins) if same_place(found, first)}
+    return answer if named == set(expected.ranks) else Answer.ADJACENT
+
+
+def same_place(found: Difference, first: Difference) -> bool:
+    """Whether both are the same line of the workload in the same step and phase, perhaps on another rank."""
+    places = [(one.step, one.phase, one.module, one.file, one.line) for one in (found, first)]
+    return places[0] == places[1]
 
 
 def same_module(named: str, expected: str) -> bool:
@@ -114,7 +131,9 @@ def names_outside(expected: Expected, comparison: Comparison) -> bool:
     earliest = min((found.step for found in comparison.outside), default=None)
     if earliest is None or earliest != expected.step:
         return False
-    return all(matches(found, expected) for found in comparison.outside if found.step == earliest)
+    named = [found for found in comparison.outside if found.step == earliest]
+    ranks = {found.rank for found in named}
+    return all(matches(found, expected) for found in named) and (not expected.ranks or ranks == set(expected.ranks))
 
 
 def matches(found: Outside, expected: Expected) -> bool:
@@ -136,15 +155,56 @@ def claims_of(control: Control, comparison: Comparison) -> Iterator[str]:
         yield f"{comparison.counts.different} calls differ"
 
 
+def judge_check(fault: Fault, checked: Checked) -> Answer:
+    """How what fails in the faulty run alone stands to what an expert would accept."""
+    answers = {check_answer(expected, checked) for expected in fault.check}
+    return next((answer for answer in (Answer.EXACT, Answer.ADJACENT) if answer in answers), Answer.MISSED)
+
+
+def check_answer(expected: ExpectedCheck, checked: Checked) -> Answer:
+    """Exact: fails first at this step and for these names; adjacent: these are among the names, or some of them."""
+    failed = [found for found in failures(checked) if found.id == expected.invariant]
+    steps = [found.step for found in failed]
+    if not failed or (expected.step >= 0 and min(steps) != expected.step):
+        return Answer.MISSED
+    first = [found for found in failed if found.step == min(steps)]
+    names = {name for found in first for name in found.evidence.names}
+    wanted = set(expected.names)
+    if not wanted or names == wanted or (names < wanted and any(of.evidence.total >= len(wanted) for of in first)):
+        return Answer.EXACT
+    return Answer.ADJACENT if names & wanted else Answer.MISSED
+
+
+def judge_control_check(checked: Checked) -> Answer:
+    """A run without a bug fails no invariant."""
+    return Answer.FALSE_CLAIM if any(failures(checked)) else Answer.SILENT
+
+
+def failures(checked: Checked) -> list[Invariant]:
+    return [found for found in checked.invariants if found.status is Outcome.FAIL]
+
+
+def said_by_check(checked: Checked) -> str:
+    """What fails in a few words; what holds is not listed."""
+    words = [
+        f"step {found.step} rank {found.rank} {found.id} {', '.join(found.evidence.names[:3])}".strip()
+        for found in failures(checked)
+    ]
+    return "; ".join(words[:3]) or "nothing claimed"
+
+
 def said(comparison: Comparison) -> str:
     """The comparison's first statement in a few words."""
     first = comparison.first_difference
     if first is not None:
         place = f"{first.file}:{first.line} {first.function}" if first.file else first.function
-        return (
-            f"step {first.step} {first.phase} {first.group.value} {first.module or '-'} {place} {first.cause}".strip()
-        )
+        where = f"{rank_words(comparison, first.rank)}{first.phase} {first.group.value} {first.module or '-'}"
+        return f"step {first.step} {where} {place} {first.cause}".strip()
     if comparison.outside:
         found = comparison.outside[0]
-        return f"step {found.step} outside {found.group} {found.name}"
+        return f"step {found.step} {rank_words(comparison, found.rank)}outside {found.group} {found.name}"
     return "no difference"
+
+
+def rank_words(comparison: Comparison, rank: int) -> str:
+    return f"rank {rank} " if len(comparison.ranks_compared) > 1 else ""

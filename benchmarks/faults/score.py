@@ -9,11 +9,22 @@ import tempfile
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from benchmarks.faults.case import Control, Fault, Score
+from benchmarks.faults.case import Control, Fault, Launch, Score
 from benchmarks.faults.controls import CONTROLS
 from benchmarks.faults.faults import FAULTS
 from benchmarks.faults.generated import generated_controls, generated_faults
-from benchmarks.faults.judging import Sources, claims_of, judge_control, judge_fault, said
+from benchmarks.faults.judging import (
+    Sources,
+    claims_of,
+    judge_check,
+    judge_control,
+    judge_control_check,
+    judge_fault,
+    said,
+    said_by_check,
+)
+from benchmarks.faults.ranked_controls import RANKED_CONTROLS
+from benchmarks.faults.ranked_faults import RANKED_FAULTS
 from benchmarks.faults.running import Captured, RunFailedError, Workplace
 from benchmarks.faults.table import as_json, as_markdown, as_text
 
@@ -22,7 +33,7 @@ Case = Fault | Control
 
 def main(arguments: list[str] | None = None) -> int:
     options = parse(arguments)
-    chosen = generated(options.generated, seed=options.seed) if options.generated else select(options.only)
+    chosen = generated(options.generated, seed=options.seed) if options.generated else select(options)
     try:
         if options.keep is not None:
             scores = list(score_all(chosen, Path(options.keep)))
@@ -43,6 +54,8 @@ def parse(arguments: list[str] | None) -> argparse.Namespace:
     parser.add_argument("--json", dest="format", action="store_const", const="json", default="text")
     parser.add_argument("--markdown", dest="format", action="store_const", const="markdown")
     parser.add_argument("--only", action="append", default=[], metavar="NAME", help="score this pair; may be repeated")
+    parser.add_argument("--ranked", action="store_true", help="only the pairs on two ranks")
+    parser.add_argument("--single", action="store_true", help="only the pairs in one process")
     parser.add_argument(
         "--generated", type=int, default=0, metavar="N", help="N generated faults and N controls instead"
     )
@@ -51,14 +64,16 @@ def parse(arguments: list[str] | None) -> argparse.Namespace:
     return parser.parse_args(arguments)
 
 
-def select(names: Iterable[str]) -> list[Case]:
-    """The named pairs, or all; an unknown name is an error that lists the known ones."""
-    cases: tuple[Case, ...] = (*FAULTS, *CONTROLS)
-    every = {case.name: case for case in cases}
-    unknown = [name for name in names if name not in every]
+def select(options: argparse.Namespace) -> list[Case]:
+    """The named pairs, or all of the wished kinds; an unknown name is an error that lists the known ones."""
+    single: tuple[Case, ...] = (*FAULTS, *CONTROLS)
+    ranked: tuple[Case, ...] = (*RANKED_FAULTS, *RANKED_CONTROLS)
+    wished = (*(() if options.ranked else single), *(() if options.single else ranked))
+    every = {case.name: case for case in (*single, *ranked)}
+    unknown = [name for name in options.only if name not in every]
     if unknown:
         raise SystemExit(f"unknown: {', '.join(unknown)}; known: {', '.join(every)}")
-    return [every[name] for name in names] or list(every.values())
+    return [every[name] for name in options.only] or list(wished)
 
 
 def generated(count: int, *, seed: int) -> list[Case]:
@@ -69,16 +84,23 @@ def score_all(cases: Iterable[Case], root: Path) -> Iterator[Score]:
     root.mkdir(parents=True, exist_ok=True)
     workplace = Workplace(root=root.resolve())
     for case in cases:
-        yield score_one(case, workplace)
+        yield from score_one(case, workplace)
 
 
-def score_one(case: Case, workplace: Workplace) -> Score:
-    """Capture both sides of one pair, compare them, hold the answer against the expected one."""
+def score_one(case: Case, workplace: Workplace) -> Iterator[Score]:
+    """Capture both sides of one pair, compare them, hold the answer against the expected one; so for `check`."""
     baseline = workplace.capture(case.baseline, steps=case.steps)
     again = case.candidate == case.baseline
     capture = workplace.capture_again if again else workplace.capture
     candidate = capture(case.candidate, steps=case.steps)
-    comparison, seconds = workplace.compare(baseline, candidate)
+    yield compared(case, baseline, candidate, workplace=workplace)
+    if case.check if isinstance(case, Fault) else case.candidate.launch is not Launch.PROCESS:
+        yield checked(case, candidate, workplace=workplace)
+
+
+def compared(case: Case, baseline: Captured, candidate: Captured, *, workplace: Workplace) -> Score:
+    options = case.options if isinstance(case, Control) else ()
+    comparison, seconds = workplace.compare(baseline, candidate, options=options)
     is_control = isinstance(case, Control)
     if isinstance(case, Control):
         answer, words = judge_control(case, comparison), "; ".join(claims_of(case, comparison)) or "nothing claimed"
@@ -92,7 +114,23 @@ def score_one(case: Case, workplace: Workplace) -> Score:
         said=words,
         undetermined=counts.undetermined_baseline + counts.undetermined_candidate,
         calls=counts.calls_baseline + counts.calls_candidate,
-        compare_seconds=seconds,
+        seconds=seconds,
+    )
+
+
+def checked(case: Fault | Control, candidate: Captured, *, workplace: Workplace) -> Score:
+    """What the faulty run, or that of a control, says about itself."""
+    found, seconds = workplace.check(candidate)
+    is_control = isinstance(case, Control)
+    return Score(
+        name=case.name,
+        is_control=is_control,
+        answer=judge_control_check(found) if isinstance(case, Control) else judge_check(case, found),
+        said=said_by_check(found),
+        undetermined=0,
+        calls=0,
+        seconds=seconds,
+        asked="check",
     )
 
 

@@ -10,10 +10,10 @@ def summary(scores: Sequence[Score]) -> str:
     faults = [score for score in scores if not score.is_control]
     controls = [score for score in scores if score.is_control]
     named = sum(score.answer in (Answer.EXACT, Answer.ADJACENT) for score in faults)
-    undetermined = sum(score.answer is Answer.UNDETERMINED for score in faults)
+    unclear = sum(score.answer is Answer.UNDETERMINED for score in faults)
     claimed = sum(not score.good for score in controls)
     return (
-        f"faults named exactly or adjacently: {named} of {len(faults)}, said to be undetermined there: {undetermined}; "
+        f"faults named exactly or adjacently: {named} of {len(faults)}, said to be undetermined there: {unclear}; "
         f"controls with a false claim: {claimed} of {len(controls)}"
     )
 
@@ -22,31 +22,41 @@ def as_text(scores: Sequence[Score], mechanisms: Mapping[str, str]) -> str:
     del mechanisms
     width = max((len(score.name) for score in scores), default=0)
     lines = [
-        f"{score.name:{width}}  {score.answer.value:11}  {score.undetermined_share:6.1%} undetermined  "
-        f"{score.compare_seconds:5.2f} s  {score.said}"
+        f"{score.name:{width}}  {score.asked:7}  {score.answer.value:11}  "
+        f"{score.undetermined_share:6.1%} undetermined  {score.seconds:5.2f} s  {score.said}"
         for score in scores
     ]
     return "\n".join([*lines, summary(scores)])
 
 
 def as_markdown(scores: Sequence[Score], mechanisms: Mapping[str, str]) -> str:
-    lines = ["| pair | what is planted | answer | undetermined calls | the first statement |", "|---|---|---|---|---|"]
+    lines = [
+        "| pair | what is planted | asked | answer | undetermined calls | the first statement |",
+        "|---|---|---|---|---|---|",
+    ]
     lines.extend(
-        f"| {score.name} | {mechanisms[score.name]} | {score.answer.value} "
-        f"| {score.undetermined:,} of {score.calls:,} ({score.undetermined_share:.1%}) | {cell(score.said)} |"
+        f"| {score.name} | {mechanisms[score.name]} | {score.asked} | {score.answer.value} "
+        f"| {undetermined(score)} | {cell(score.said)} |"
         for score in scores
     )
     return "\n".join([*lines, "", summary(scores) + "."])
 
 
+def undetermined(score: Score) -> str:
+    if not score.calls:
+        return ""
+    return f"{score.undetermined:,} of {score.calls:,} ({score.undetermined_share:.1%})"
+
+
 def cell(text: str) -> str:
-    return text.replace("|", "\\|").replace("<", "&lt;")
+    return text.replace("\n", " ").replace("|", "\\|").replace("<", "&lt;")
 
 
 def as_json(scores: Sequence[Score], mechanisms: Mapping[str, str]) -> str:
     rows = [
         {
             "name": score.name,
+            "asked": score.asked,
             "kind": "control" if score.is_control else "fault",
             "mechanism": mechanisms[score.name],
             "answer": score.answer.value,
@@ -54,7 +64,7 @@ def as_json(scores: Sequence[Score], mechanisms: Mapping[str, str]) -> str:
             "said": score.said,
             "undetermined": score.undetermined,
             "calls": score.calls,
-            "compare_seconds": round(score.compare_seconds, 3),
+            "seconds": round(score.seconds, 3),
         }
         for score in scores
     ]

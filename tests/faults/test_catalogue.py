@@ -4,20 +4,24 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.faults.case import Control, Fault
-from benchmarks.faults.checkouts import WORKLOAD, edited, write_checkout
+from benchmarks.faults.case import Control, Fault, Launch
+from benchmarks.faults.checkouts import edited, workload_of, write_checkout
 from benchmarks.faults.controls import CONTROLS
 from benchmarks.faults.faults import FAULTS
 from benchmarks.faults.generated import generated_controls, generated_faults
 from benchmarks.faults.judging import Sources
+from benchmarks.faults.ranked_controls import RANKED_CONTROLS
+from benchmarks.faults.ranked_faults import RANKED_FAULTS
 from benchmarks.faults.score import texts
 
-CASES: tuple[Fault | Control, ...] = (*FAULTS, *CONTROLS)
+CASES: tuple[Fault | Control, ...] = (*FAULTS, *CONTROLS, *RANKED_FAULTS, *RANKED_CONTROLS)
 
 
 def test_there_are_enough_of_both_and_names_are_unique() -> None:
     assert len(FAULTS) >= 20
     assert len(CONTROLS) >= 12
+    assert len(RANKED_FAULTS) >= 10
+    assert len(RANKED_CONTROLS) >= 6
     assert len({case.name for case in CASES}) == len(CASES)
 
 
@@ -35,10 +39,19 @@ def test_both_sides_are_valid_programs_with_the_expected_lines(case: Fault | Con
         assert not expected.at or len(sources.lines_with(expected.file, expected.at)) in (1, 2)
 
 
-@pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: fault.name)
+def test_only_pairs_of_two_ranks_are_launched_and_say_for_which_ranks_they_hold() -> None:
+    for case in RANKED_FAULTS + RANKED_CONTROLS:
+        assert Launch.PROCESS not in (case.baseline.launch, case.candidate.launch)
+    for fault in RANKED_FAULTS:
+        assert all(expected.ranks for expected in fault.expected)
+    for single in FAULTS + CONTROLS:
+        assert single.candidate.launch is Launch.PROCESS
+
+
+@pytest.mark.parametrize("fault", [*FAULTS, *RANKED_FAULTS], ids=lambda fault: fault.name)
 def test_a_fault_changes_few_lines_or_one_weight(fault: Fault) -> None:
     changed = 0
-    for source in WORKLOAD.glob("*.py"):
+    for source in workload_of(fault.candidate).glob("*.py"):
         text = source.read_text(encoding="utf-8")
         after = edited(text, file=source.name, edits=fault.candidate.edits)
         changed += len(set(after.splitlines()) - set(text.splitlines()))

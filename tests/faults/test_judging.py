@@ -3,8 +3,10 @@
 import msgspec
 import pytest
 
-from benchmarks.faults.case import Answer, Control, Expected, Fault, Variant
-from benchmarks.faults.judging import Sources, judge_control, judge_fault
+from benchmarks.faults.case import Answer, Control, Expected, ExpectedCheck, Fault, Variant
+from benchmarks.faults.judging import Sources, judge_check, judge_control, judge_control_check, judge_fault
+from paritrace.compare.checks_result import FORMAT, VERSION, Checked, Evidence, Invariant
+from paritrace.compare.checks_result import Outcome as Held
 from paritrace.compare.result import Comparison, Difference, DifferenceClass, Group, OneSided, Outside
 from tests.reports.comparisons import agreeing
 
@@ -100,3 +102,70 @@ def test_a_control_that_re_associates_is_judged_by_the_first_forward_pass() -> N
     assert judge_control(control, result(difference(phase="backward"))) is Answer.SILENT
     assert judge_control(control, result(difference(step=1))) is Answer.SILENT
     assert judge_control(control, result(difference())) is Answer.FALSE_CLAIM
+
+
+@pytest.mark.parametrize(
+    ("ranks", "others", "answer"),
+    [((0, 1), (0, 1), Answer.EXACT), ((0, 1), (0,), Answer.ADJACENT), ((1,), (0,), Answer.MISSED)],
+)
+def test_the_right_line_has_to_be_named_for_the_right_ranks(
+    ranks: tuple[int, ...], others: tuple[int, ...], answer: Answer
+) -> None:
+    expected = (Expected(groups=("originates",), file="model.py", at="# PLANT", ranks=ranks),)
+    fault = Fault(name="x", mechanism="", candidate=Variant(), expected=expected)
+    origins = tuple(difference(rank=rank) for rank in others)
+    found = msgspec.structs.replace(result(difference()), origins=origins)
+    assert judge_fault(fault, found, SOURCES) is answer
+
+
+def test_an_outside_statement_has_to_hold_for_the_right_ranks() -> None:
+    expected = (Expected(groups=("outside",), names=("up.weight",), ranks=(1,)),)
+    fault = Fault(name="x", mechanism="", candidate=Variant(), expected=expected)
+    right = Outside(1, 0, "begin", "parameter", "up.weight", "1", "2")
+    wrong = Outside(0, 0, "begin", "parameter", "up.weight", "1", "2")
+    assert judge_fault(fault, result(None, outside=(right,)), SOURCES) is Answer.EXACT
+    assert judge_fault(fault, result(None, outside=(right, wrong)), SOURCES) is Answer.MISSED
+
+
+def checked(*failed: Invariant) -> Checked:
+    return Checked(
+        format=FORMAT,
+        version=VERSION,
+        run=agreeing().baseline,
+        invariants=failed,
+        coverage={},
+        counts={},
+        limits=(),
+    )
+
+
+def failed(*names: str, identity: str = "replicas.gradients", step: int = 0, total: int = 0) -> Invariant:
+    evidence = Evidence(names=names, total=total or len(names))
+    return Invariant(id=identity, status=Held.FAIL, rank=-1, step=step, name="", evidence=evidence)
+
+
+@pytest.mark.parametrize(
+    ("found", "answer"),
+    [
+        ([failed("up.weight", "down.weight")], Answer.EXACT),
+        ([failed("up.weight", total=2)], Answer.EXACT),  # a list that was cut off
+        ([failed("up.weight")], Answer.ADJACENT),
+        ([failed("up.weight", "down.weight", "norm.weight")], Answer.ADJACENT),
+        ([failed("norm.weight")], Answer.MISSED),
+        ([failed("up.weight", "down.weight", step=1)], Answer.MISSED),
+        ([failed("up.weight", "down.weight", identity="replicas.parameters")], Answer.MISSED),
+        ([], Answer.MISSED),
+    ],
+)
+def test_a_check_has_to_fail_the_invariant_first_at_the_step_for_the_names(
+    found: list[Invariant], answer: Answer
+) -> None:
+    wanted = ExpectedCheck(invariant="replicas.gradients", names=("up.weight", "down.weight"))
+    fault = Fault(name="x", mechanism="", candidate=Variant(), expected=(), check=(wanted,))
+    assert judge_check(fault, checked(*found)) is answer
+
+
+def test_any_failing_invariant_of_a_control_is_a_false_claim() -> None:
+    held = Invariant(id="loss.finite", status=Held.PASS, rank=0, step=-1, name="", evidence=Evidence())
+    assert judge_control_check(checked(held)) is Answer.SILENT
+    assert judge_control_check(checked(held, failed())) is Answer.FALSE_CLAIM
