@@ -1,6 +1,6 @@
 """Every call of both sides as a row, made one by one when read (CP-3c, CP-16)."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from paritrace.compare.agreement import JudgedSlot, judged_slots
@@ -13,16 +13,29 @@ from paritrace.compare.translate import Side
 from paritrace.evidence.calls import Call, Slot
 
 
+class RankRows:
+    """One rank's comparison for its rows: kept, or made again from the journals whenever the rows are read (CP-17)."""
+
+    def __init__(self, again: Callable[[], RankComparison], *, kept: RankComparison | None) -> None:
+        self._again = again
+        self._kept = kept
+
+    def comparison(self) -> RankComparison:
+        """The comparison of this rank; the same one each time, whether it was kept or not."""
+        return self._kept or self._again()
+
+
 class CallRows:
     """May be read several times; nothing is kept between readings."""
 
-    def __init__(self, ranks: Sequence[RankComparison]) -> None:
+    def __init__(self, ranks: Sequence[RankRows]) -> None:
         self._ranks = ranks
 
     def __iter__(self) -> Iterator[CallRow]:
         for rank in self._ranks:
+            compared = rank.comparison()
             for side in (0, 1):
-                spelled = _Spelling(rank, side)
+                spelled = _Spelling(compared, side)
                 for index in range(len(spelled.side.calls)):
                     yield spelled.row(index)
 

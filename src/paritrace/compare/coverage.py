@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Sequence
+from typing import NamedTuple
 
 from paritrace.compare.load import Recorded
 from paritrace.compare.result import SideCoverage
@@ -11,7 +12,32 @@ from paritrace.runs.reading import Run
 EXPECTED_STEPS = "expected_steps"
 
 
-def side_coverage(run: Run, sessions: Sequence[Recorded], settings: Settings) -> SideCoverage:
+class SessionCoverage(NamedTuple):
+    """What one session recorded."""
+
+    session_id: str
+    words: str
+    steps: frozenset[int]
+    gaps: dict[str, int]
+    bytes_lost: int
+    sealed: bool
+    not_captured: tuple[str, ...]
+
+
+def session_coverage(session: Recorded) -> SessionCoverage:
+    """Take from a session what coverage speaks of."""
+    return SessionCoverage(
+        session.session.session_id,
+        session.session.seen.words,
+        frozenset(_steps(session)),
+        dict(session.gaps),
+        session.bytes_lost,
+        session.end is not None,
+        tuple(session.not_captured),
+    )
+
+
+def side_coverage(run: Run, sessions: Sequence[SessionCoverage], settings: Settings) -> SideCoverage:
     """Sum up the sessions of one side; it is complete only if what was expected was declared and seen (CA-24).
 
     Of the declared steps those count that are compared: who asks for `--steps 0:1` misses nothing of step 2.
@@ -22,11 +48,11 @@ def side_coverage(run: Run, sessions: Sequence[Recorded], settings: Settings) ->
     for session in sessions:
         gaps.update(session.gaps)
     lost = sum(session.bytes_lost for session in sessions)
-    sealed = all(session.end is not None for session in sessions)
+    sealed = all(session.sealed for session in sessions)
     whole = expected is not None and expected <= set(seen)
-    compared = {session.session.session_id for session in sessions}
+    compared = {session.session_id for session in sessions}
     alone = tuple(v.session_id for v in run.sessions if v.session_id not in compared and _chosen(v.rank, settings))
-    statuses = sorted({session.session.seen.words for session in sessions})
+    statuses = sorted({session.words for session in sessions})
     return SideCoverage(
         steps_seen=seen,
         expected_steps=None if expected is None else len(expected),
@@ -52,9 +78,9 @@ def _chosen(rank: int, settings: Settings) -> bool:
     return settings.ranks is None or rank in settings.ranks
 
 
-def _common_steps(sessions: Sequence[Recorded]) -> tuple[int, ...]:
+def _common_steps(sessions: Sequence[SessionCoverage]) -> tuple[int, ...]:
     """The steps of which every session recorded calls or a mark."""
-    steps = [_steps(session) for session in sessions]
+    steps = [set(session.steps) for session in sessions]
     return tuple(sorted(set[int].intersection(*steps))) if steps else ()
 
 

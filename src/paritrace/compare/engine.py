@@ -2,30 +2,30 @@
 
 from collections import Counter
 from collections.abc import Callable, Sequence
-from functools import lru_cache
+from functools import lru_cache, partial
 
-from paritrace.compare.callrows import CallRows
+from paritrace.compare.callrows import CallRows, RankRows
 from paritrace.compare.changes import changes
-from paritrace.compare.collectives import collective_statements, folded, orders_alone
+from paritrace.compare.collectives import folded, orders_alone
 from paritrace.compare.coverage import side_coverage
 from paritrace.compare.findings import findings, first_of, firsts_of, origins_of
-from paritrace.compare.ladder import first_differing_step, ladder
+from paritrace.compare.ladder import ladder
 from paritrace.compare.limits import LIMITS
-from paritrace.compare.load import Recorded, load
-from paritrace.compare.outside import outside_states
-from paritrace.compare.placing import placed
+from paritrace.compare.load import load
+from paritrace.compare.rank_summary import RankSummary, summarise
 from paritrace.compare.ranks import RankComparison, compare_rank
-from paritrace.compare.result import FORMAT, VERSION, Comparison, Counts, Difference, Group, RunRef, Status
+from paritrace.compare.result import FORMAT, VERSION, Change, Comparison, Counts, Difference, Group, RunRef
 from paritrace.compare.rows import Compared
 from paritrace.compare.settings import Settings
 from paritrace.compare.sites import Lines
-from paritrace.compare.undetermined import by_place, by_reason, one_sided, settled
+from paritrace.compare.undetermined import MAX_ONE_SIDED, places_of, reasons_of
 from paritrace.evidence.calls import Level
 from paritrace.runs.reading import Run
 from paritrace.runs.views import SessionView
 
 NOT_EVALUATED = "not_evaluated"
 DEFAULT = Settings()
+CALLS_KEPT = 200_000  # of both sides: more ranks are compared again for their rows, so that memory holds one at a time
 SOURCES_KEPT = 256  # texts in memory: each is read once per comparison of a rank
 
 
@@ -40,15 +40,27 @@ def compare(a: Run, b: Run, settings: Settings = DEFAULT) -> Compared:
     """
     pairs, missing = _session_pairs(a, b, settings)
     lines = Lines(_cached(a), _cached(b))
-    ranks: list[RankComparison] = []
-    loaded: tuple[list[Recorded], list[Recorded]] = ([], [])
-    for ours, theirs in pairs:
-        left, right = load(a, ours, settings=settings), load(b, theirs, settings=settings)
-        loaded[0].append(left)
-        loaded[1].append(right)
-        ranks.append(compare_rank(left, right, settings=settings, lines=lines))
-    result = _result(a, b, settings=settings, ranks=ranks, loaded=loaded, missing=missing)
-    return Compared(result=result, rows=CallRows(ranks))
+    ranks: list[RankSummary] = []
+    rows: list[RankRows] = []
+    changed: tuple[Change, ...] = ()
+    num_calls = 0
+    for pair in pairs:
+        again = partial(_compare_sessions, (a, b), pair, settings=settings, lines=lines)
+        of = again()
+        if not ranks:
+            changed = changes(of.sides.baseline.recorded, of.sides.candidate.recorded, lines=lines)
+        ranks.append(summarise(of))
+        num_calls += len(of.sides.baseline.calls) + len(of.sides.candidate.calls)
+        rows.append(RankRows(again, kept=of if num_calls <= CALLS_KEPT else None))
+    result = _result(a, b, settings=settings, ranks=ranks, changed=changed, missing=missing)
+    return Compared(result=result, rows=CallRows(rows))
+
+
+def _compare_sessions(
+    runs: tuple[Run, Run], pair: tuple[SessionView, SessionView], *, settings: Settings, lines: Lines
+) -> RankComparison:
+    left, right = (load(run, session, settings=settings) for run, session in zip(runs, pair, strict=True))
+    return compare_rank(left, right, settings=settings, lines=lines)
 
 
 def _cached(run: Run) -> Callable[[str], str | None]:
@@ -90,16 +102,14 @@ def _result(
     b: Run,
     *,
     settings: Settings,
-    ranks: Sequence[RankComparison],
-    loaded: tuple[list[Recorded], list[Recorded]],
+    ranks: Sequence[RankSummary],
+    changed: tuple[Change, ...],
     missing: tuple[int, ...],
 ) -> Comparison:
     # longer than 40 lines: one line for each key of the document, and nothing else
-    statements = [collective_statements(rank) for rank in ranks]
-    items = [placed(rank, told) for rank, told in zip(ranks, statements, strict=True)]
+    items = [rank.items for rank in ranks]
     first = first_of(items)
-    changed = changes(loaded[0][0], loaded[1][0], lines=ranks[0].lines) if ranks else ()
-    steps = _steps(ranks)
+    steps = tuple(sorted({step for rank in ranks for step in rank.steps}))
     step = _ladder_step(ranks, first, steps=steps)
     return Comparison(
         format=FORMAT,
@@ -110,38 +120,38 @@ def _result(
         ranks_compared=tuple(sorted({rank.rank for rank in ranks})),
         ranks_missing=missing,
         steps_compared=steps,
-        levels_compared=_levels(ranks),
+        levels_compared=tuple(sorted({level for rank in ranks for level in rank.levels})),
         counts=_counts(ranks),
-        undetermined_by_reason=by_reason(ranks),
-        undetermined_by_place=by_place(ranks),
-        pairs_by_basis=dict(sorted(Counter(b.value for r in ranks for b in r.sides.pairing.basis.values()).items())),
-        findings=findings(items, [orders_alone(told) for told in statements]),
-        collectives=folded([told for rank in statements for told in rank]),
-        first_by_rank=firsts_of(items),
-        ladder=ladder(ranks, changed, step=step),
+        undetermined_by_reason=reasons_of([rank.reasons for rank in ranks]),
+        undetermined_by_place=places_of([rank.places for rank in ranks]),
+        pairs_by_basis=dict(sorted(sum((rank.bases for rank in ranks), Counter[str]()).items())),
+        findings=findings(items, [orders_alone(rank.statements) for rank in ranks]),
+        ladder=ladder([rank.rungs for rank in ranks], changed, step=step),
         ladder_step=step,
         changed=changed,
         origins=origins_of(items),
         first_difference=first,
-        outside=tuple(state for rank in ranks for state in outside_states(rank)),
-        recorded_on_one_side=one_sided(ranks),
-        settled=settled(ranks, first),
+        outside=tuple(state for rank in ranks for state in rank.outside),
+        recorded_on_one_side=tuple(record for rank in ranks for record in rank.one_sided)[:MAX_ONE_SIDED],
+        settled=next((rank.settled for rank in ranks if rank.items and rank.items[0].difference is first), None),
         coverage={
-            "baseline": side_coverage(a, loaded[0], settings),
-            "candidate": side_coverage(b, loaded[1], settings),
+            "baseline": side_coverage(a, [rank.coverage[0] for rank in ranks], settings),
+            "candidate": side_coverage(b, [rank.coverage[1] for rank in ranks], settings),
         },
         limits=LIMITS,
         settings=settings.as_used(),
         reports={},
         schemes=_schemes(ranks),
+        collectives=folded([told for rank in ranks for told in rank.statements]),
+        first_by_rank=firsts_of(items),
     )
 
 
-def _ladder_step(ranks: Sequence[RankComparison], first: Difference | None, *, steps: Sequence[int]) -> int:
+def _ladder_step(ranks: Sequence[RankSummary], first: Difference | None, *, steps: Sequence[int]) -> int:
     """The step of the first differing call; of a figure or state the step that made it; without any, the first."""
     if first is not None and first.level != Level.DIGEST and first.group is not Group.OUTSIDE:
         return first.step
-    differing = first_differing_step(ranks)
+    differing = min((rank.differing_step for rank in ranks if rank.differing_step is not None), default=None)
     return min(steps, default=0) if differing is None else differing
 
 
@@ -149,52 +159,15 @@ def _reference(run: Run) -> RunRef:
     return RunRef(run_id=run.run_id, digest=run.digest, path=str(run.path))
 
 
-def _steps(ranks: Sequence[RankComparison]) -> tuple[int, ...]:
-    """The steps of which both sides stated something or have paired calls."""
-    seen = {step for rank in ranks for step in rank.digests.steps_inside()}
-    for rank in ranks:
-        ours = rank.sides.baseline
-        contexts = {ours.calls[i].context for i, j in enumerate(rank.sides.pairing.partner_a) if j >= 0}
-        seen |= {ours.recorded.contexts[context].step for context in contexts}
-    return tuple(sorted(seen))
+def _counts(ranks: Sequence[RankSummary]) -> Counts:
+    """The counts of all ranks."""
+    return Counts(**{name: sum(getattr(rank.counts, name) for rank in ranks) for name in Counts.__struct_fields__})
 
 
-def _levels(ranks: Sequence[RankComparison]) -> tuple[str, ...]:
-    """The levels that both sides recorded anything of."""
-    found: set[str] = set()
-    for rank in ranks:
-        sides = (rank.sides.baseline.recorded, rank.sides.candidate.recorded)
-        ours, theirs = ({function.level.value for function in side.functions.values()} for side in sides)
-        found |= ours & theirs
-        if rank.digests.equal or rank.digests.different:
-            found.add("digest")
-    return tuple(sorted(found))
-
-
-def _counts(ranks: Sequence[RankComparison]) -> Counts:
-    statuses: Counter[Status] = Counter()
-    for rank in ranks:
-        paired = sum(j >= 0 for j in rank.sides.pairing.partner_a)
-        judged = Counter(rank.verdicts.status(i) for i in rank.verdicts.verdicts)
-        statuses.update(judged)
-        statuses[Status.OK] += paired - judged.total()
-    return Counts(
-        calls_baseline=sum(len(rank.sides.baseline.calls) for rank in ranks),
-        calls_candidate=sum(len(rank.sides.candidate.calls) for rank in ranks),
-        paired=statuses.total(),
-        ok=statuses[Status.OK],
-        different=statuses[Status.DIFFERENT],
-        incomparable=statuses[Status.INCOMPARABLE],
-        undetermined_baseline=sum(len(rank.reasons[0]) for rank in ranks),
-        undetermined_candidate=sum(len(rank.reasons[1]) for rank in ranks),
-        reordered=sum(len(rank.sides.pairing.reordered) for rank in ranks),
-    )
-
-
-def _schemes(ranks: Sequence[RankComparison]) -> dict[str, str]:
+def _schemes(ranks: Sequence[RankSummary]) -> dict[str, str]:
     """The schemes that both sides share, by role."""
-    headers = [side.recorded.header for rank in ranks for side in (rank.sides.baseline, rank.sides.candidate)]
-    if not headers or any(header is None for header in headers):
+    schemes = [scheme for rank in ranks for scheme in rank.schemes]
+    known = [scheme for scheme in schemes if scheme is not None]
+    if not known or len(known) < len(schemes):
         return {}
-    schemes = [header.schemes for header in headers if header is not None]
-    return {role: name for role, name in schemes[0].items() if all(other.get(role) == name for other in schemes)}
+    return {role: name for role, name in known[0].items() if all(other.get(role) == name for other in known)}

@@ -1,19 +1,75 @@
 """The ladder: the order in which an engineer checks by hand, one mark per rung (CP-29)."""
 
+from collections import defaultdict
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
-from paritrace.compare.digests import Key
+from paritrace.compare.digests import Digests, Key
 from paritrace.compare.ranks import RankComparison
 from paritrace.compare.result import LADDER, Change, Mark
-from paritrace.evidence.calls import Phase
+from paritrace.compare.translate import Side
+from paritrace.evidence.calls import Phase, StepMark
 
 CONFIG_KINDS = frozenset({"config", "argv", "determinism"})
 
 
-def first_differing_step(ranks: Sequence[RankComparison]) -> int | None:
-    """The first step at which a call, a loss, a norm or a state differs."""
-    steps = [_made_in(rank, key) for rank in ranks for key in rank.digests.different]
-    steps += [rank.sides.baseline.context_of(i)[0] for rank in ranks for i in rank.origins.blames]
+Moments = frozenset[tuple[int, str]]
+"""Steps with a phase."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RungFacts:
+    """What one rank gives to the ladder: its figures, and in which phases calls differ, pair, or stand apart."""
+
+    digests: Digests
+    differing: Moments
+    paired: Moments
+    apart: Moments
+    has_code: bool
+    has_config: bool
+    idle: tuple[frozenset[int], frozenset[int]]  # steps of which both sides say: no backward ran; no optimizer stepped
+
+
+def rung_facts(rank: RankComparison) -> RungFacts:
+    """Take from one rank's comparison what the rungs of any step need."""
+    ours, theirs = rank.sides.baseline, rank.sides.candidate
+    regions = (rank.stretches.found[place] for place in rank.origins.regions)
+    originating = [(ours, stretch.a[0]) if stretch.a else (theirs, stretch.b[0]) for stretch in regions]
+    paired = {ours.calls[i].context for i, j in enumerate(rank.sides.pairing.partner_a) if j >= 0}
+    return RungFacts(
+        digests=rank.digests._replace(unknown=set(), places=({}, {})),
+        differing=frozenset(
+            {_moment(ours, i) for i in rank.origins.blames} | {_moment(side, i) for side, i in originating}
+        ),
+        paired=frozenset({(ours.recorded.contexts[c].step, ours.recorded.contexts[c].phase.value) for c in paired}),
+        apart=frozenset({_moment(ours, i) for i in rank.reasons[0]} | {_moment(theirs, j) for j in rank.reasons[1]}),
+        has_code=bool(ours.recorded.code and theirs.recorded.code),
+        has_config=bool(ours.recorded.config and theirs.recorded.config),
+        idle=(_idle(rank, backwards=True), _idle(rank, backwards=False)),
+    )
+
+
+def _moment(side: Side, i: int) -> tuple[int, str]:
+    step, _, phase = side.context_of(i)
+    return step, phase
+
+
+def _idle(rank: RankComparison, *, backwards: bool) -> frozenset[int]:
+    sides = (rank.sides.baseline.recorded, rank.sides.candidate.recorded)
+    marks: dict[int, list[StepMark]] = defaultdict(list)
+    for mark in (mark for side in sides for mark in side.steps):
+        marks[mark.step].append(mark)
+    return frozenset(
+        step
+        for step, both in marks.items()
+        if len(both) == len(sides) and not any(m.backwards if backwards else m.optimizer_steps for m in both)
+    )
+
+
+def first_differing_step(rank: RankComparison) -> int | None:
+    """The first step of a rank at which a call, a loss, a norm or a state differs."""
+    steps = [_made_in(rank, key) for key in rank.digests.different]
+    steps += [rank.sides.baseline.context_of(i)[0] for i in rank.origins.blames]
     return min(steps, default=None)
 
 
@@ -24,11 +80,11 @@ def _made_in(rank: RankComparison, key: Key) -> int:
     return before if made_before and before in rank.digests.steps_inside() else key[0]
 
 
-def ladder(ranks: Sequence[RankComparison], changed: Sequence[Change], *, step: int) -> dict[str, Mark]:
+def ladder(ranks: Sequence[RungFacts], changed: Sequence[Change], *, step: int) -> dict[str, Mark]:
     """Give every rung its mark at one step; ranks are joined by the worst."""
-    rules: dict[str, Callable[[RankComparison], Mark]] = {
-        "code": lambda rank: _changed(changed, {"code"}, known=_has_code(rank)),
-        "config": lambda rank: _changed(changed, CONFIG_KINDS, known=_has_config(rank)),
+    rules: dict[str, Callable[[RungFacts], Mark]] = {
+        "code": lambda rank: _changed(changed, {"code"}, known=rank.has_code),
+        "config": lambda rank: _changed(changed, CONFIG_KINDS, known=rank.has_config),
         "data": lambda rank: _state(rank, step, "batch"),
         "weights": lambda rank: _state(rank, step, "parameter", "buffer"),
         "rng": lambda rank: _state(rank, step, "rng"),
@@ -57,51 +113,28 @@ def _changed(changed: Sequence[Change], kinds: set[str] | frozenset[str], *, kno
     return Mark.AGREES if known else Mark.UNDETERMINED
 
 
-def _has_code(rank: RankComparison) -> bool:
-    return bool(rank.sides.baseline.recorded.code and rank.sides.candidate.recorded.code)
-
-
-def _has_config(rank: RankComparison) -> bool:
-    return bool(rank.sides.baseline.recorded.config and rank.sides.candidate.recorded.config)
-
-
-def _state(rank: RankComparison, step: int, *groups: str) -> Mark:
+def _state(rank: RungFacts, step: int, *groups: str) -> Mark:
     if rank.digests.differs(step, *groups):
         return Mark.BEYOND
     return Mark.AGREES if rank.digests.agrees(step, *groups) else Mark.UNDETERMINED
 
 
-def _phase(rank: RankComparison, step: int, phase: Phase, *, leads_to: Mark) -> Mark:
+def _phase(rank: RungFacts, step: int, phase: Phase, *, leads_to: Mark) -> Mark:
     """A phase's calls agree when none differs and none is unpaired, or when what they lead to agrees."""
-    ours, theirs = rank.sides.baseline, rank.sides.candidate
-    if any(ours.context_of(i)[::2] == (step, phase.value) for i in rank.origins.blames):
+    moment = (step, phase.value)
+    if moment in rank.differing:
         return Mark.BEYOND
-    if any(_stands_in(rank, place, (step, phase.value)) for place in rank.origins.regions):
-        return Mark.BEYOND
-    paired = any(
-        j >= 0 and ours.context_of(i)[::2] == (step, phase.value) for i, j in enumerate(rank.sides.pairing.partner_a)
-    )
-    apart = any(ours.context_of(i)[::2] == (step, phase.value) for i in rank.reasons[0]) or any(
-        theirs.context_of(j)[::2] == (step, phase.value) for j in rank.reasons[1]
-    )
-    if paired and (not apart or leads_to is Mark.AGREES):
+    if moment in rank.paired and (moment not in rank.apart or leads_to is Mark.AGREES):
         return Mark.AGREES
     return Mark.UNDETERMINED
 
 
-def _stands_in(rank: RankComparison, place: int, moment: tuple[int, str]) -> bool:
-    """Whether a stretch that originates belongs to this step and phase."""
-    stretch = rank.stretches.found[place]
-    side, index = (rank.sides.baseline, stretch.a[0]) if stretch.a else (rank.sides.candidate, stretch.b[0])
-    return side.context_of(index)[::2] == moment
-
-
-def _backward(rank: RankComparison, step: int) -> Mark:
+def _backward(rank: RungFacts, step: int) -> Mark:
     gradients = _state(rank, step, "gradient")
     return _reached(rank, step, _phase(rank, step, Phase.BACKWARD, leads_to=gradients))
 
 
-def _optimizer(rank: RankComparison, step: int) -> Mark:
+def _optimizer(rank: RungFacts, step: int) -> Mark:
     calls = _phase(rank, step, Phase.OPTIMIZER, leads_to=_state(rank, step + 1, "parameter"))
     state = _state(rank, step + 1, "optimizer_state")
     if Mark.BEYOND in (calls, state):
@@ -111,17 +144,11 @@ def _optimizer(rank: RankComparison, step: int) -> Mark:
     return _stepped(rank, step, Mark.AGREES if Mark.AGREES in (calls, state) else Mark.UNDETERMINED)
 
 
-def _reached(rank: RankComparison, step: int, mark: Mark) -> Mark:
+def _reached(rank: RungFacts, step: int, mark: Mark) -> Mark:
     """`.` where both sides say that no backward ran in this step."""
-    return Mark.NOT_REACHED if mark is not Mark.BEYOND and _none(rank, step, backwards=True) else mark
+    return Mark.NOT_REACHED if mark is not Mark.BEYOND and step in rank.idle[0] else mark
 
 
-def _stepped(rank: RankComparison, step: int, mark: Mark) -> Mark:
+def _stepped(rank: RungFacts, step: int, mark: Mark) -> Mark:
     """`.` where both sides say that no optimizer stepped."""
-    return Mark.NOT_REACHED if mark is not Mark.BEYOND and _none(rank, step, backwards=False) else mark
-
-
-def _none(rank: RankComparison, step: int, *, backwards: bool) -> bool:
-    sides = (rank.sides.baseline.recorded, rank.sides.candidate.recorded)
-    marks = [mark for side in sides for mark in side.steps if mark.step == step]
-    return len(marks) == len(sides) and not any(m.backwards if backwards else m.optimizer_steps for m in marks)
+    return Mark.NOT_REACHED if mark is not Mark.BEYOND and step in rank.idle[1] else mark

@@ -14,37 +14,52 @@ MAX_PLACES = 200
 MAX_ONE_SIDED = 500
 
 
-def by_reason(ranks: Sequence[RankComparison]) -> dict[str, dict[str, int]]:
-    """Count the unpaired calls of each side by reason."""
+def by_reason(rank: RankComparison) -> tuple[Counter[str], Counter[str]]:
+    """Count the unpaired calls of each side of one rank by reason."""
+    ours, theirs = (Counter(reason.value for reason in reasons.values()) for reasons in rank.reasons)
+    return ours, theirs
+
+
+def reasons_of(ranks: Sequence[tuple[Counter[str], Counter[str]]]) -> dict[str, dict[str, int]]:
+    """The counts of all ranks by side and reason."""
     found: dict[str, dict[str, int]] = {}
     for side, name in enumerate(SIDES):
-        counts = Counter(reason.value for rank in ranks for reason in rank.reasons[side].values())
+        counts: Counter[str] = Counter()
+        for rank in ranks:
+            counts.update(rank[side])
         found[name] = dict(sorted(counts.items()))
     return found
 
 
-def by_place(ranks: Sequence[RankComparison]) -> tuple[UndeterminedPlace, ...]:
-    """Count the unpaired calls of each side by reason and place, the largest first."""
+def by_place(rank: RankComparison) -> Counter[UndeterminedPlace]:
+    """Count the unpaired calls of each side of one rank by reason and place; the records' own count is 0."""
+    counts: Counter[UndeterminedPlace] = Counter()
+    for number, name in enumerate(SIDES):
+        side = (rank.sides.baseline, rank.sides.candidate)[number]
+        for i, reason in rank.reasons[number].items():
+            step, _, phase = side.context_of(i)
+            file = side.recorded.sites[side.calls[i].site].file
+            counts[UndeterminedPlace(name, reason, step, phase, side.module_of(i), file, 0)] += 1
+    return counts
+
+
+def places_of(ranks: Sequence[Counter[UndeterminedPlace]]) -> tuple[UndeterminedPlace, ...]:
+    """The places of all ranks, the largest first."""
     counts: Counter[UndeterminedPlace] = Counter()
     for rank in ranks:
-        for number, name in enumerate(SIDES):
-            side = (rank.sides.baseline, rank.sides.candidate)[number]
-            for i, reason in rank.reasons[number].items():
-                step, _, phase = side.context_of(i)
-                file = side.recorded.sites[side.calls[i].site].file
-                counts[UndeterminedPlace(name, reason, step, phase, side.module_of(i), file, 0)] += 1
+        counts.update(rank)
     return tuple(
         UndeterminedPlace(p.side, p.reason, p.step, p.phase, p.module, p.file, count)
         for p, count in counts.most_common(MAX_PLACES)
     )
 
 
-def one_sided(ranks: Sequence[RankComparison]) -> tuple[OneSided, ...]:
+def one_sided(rank: RankComparison) -> tuple[OneSided, ...]:
     """Calls that stand on one side only between two paired neighbours, where recording was complete (CP-21)."""
+    if not _complete(rank):
+        return ()
     found = [
         record
-        for rank in ranks
-        if _complete(rank)
         for stretch in rank.stretches.found
         if bool(stretch.a) != bool(stretch.b)
         for record in _records(rank, stretch.a, stretch.b, after=stretch.after, before=stretch.before)
@@ -89,11 +104,10 @@ def _ids(rank: RankComparison, pair: tuple[int, int]) -> tuple[int, int]:
     return (rank.sides.baseline.calls[pair[0]].id, rank.sides.candidate.calls[pair[1]].id)
 
 
-def settled(ranks: Sequence[RankComparison], first: Difference | None) -> Settled | None:
-    """What is known around a first difference that no call can be named for (CP-30)."""
-    if first is None or first.group not in (Group.UNDETERMINED, Group.AFTER_UNALIGNED):
+def settled(rank: RankComparison, first: Difference | None) -> Settled | None:
+    """What is known around a rank's first difference when no call can be named for it (CP-30)."""
+    if first is None or first.collective or first.group not in (Group.UNDETERMINED, Group.AFTER_UNALIGNED):
         return None
-    rank = next(rank for rank in ranks if rank.rank == first.rank)
     place, other = _places(rank, first)
     last = _last_equal(rank, place)
     start = (-1, -1) if last is None else (last, rank.sides.pairing.partner_a[last])

@@ -1,0 +1,100 @@
+"""What is kept of one rank when its calls are let go: ranks are compared one after another (CP-17)."""
+
+from collections import Counter
+from dataclasses import dataclass
+
+from paritrace.compare.collective_words import FoundCollective
+from paritrace.compare.collectives import collective_statements
+from paritrace.compare.coverage import SessionCoverage, session_coverage
+from paritrace.compare.ladder import RungFacts, first_differing_step, rung_facts
+from paritrace.compare.load import Recorded
+from paritrace.compare.outside import outside_states
+from paritrace.compare.placing import Placed, placed
+from paritrace.compare.ranks import RankComparison
+from paritrace.compare.result import Counts, OneSided, Outside, Settled, Status, UndeterminedPlace
+from paritrace.compare.undetermined import by_place, by_reason, one_sided, settled
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RankSummary:
+    """The parts of the result that one rank gives; pairs are of (baseline, candidate)."""
+
+    rank: int
+    items: list[Placed]
+    statements: list[FoundCollective]
+    steps: frozenset[int]
+    levels: frozenset[str]
+    counts: Counts
+    reasons: tuple[Counter[str], Counter[str]]
+    places: Counter[UndeterminedPlace]
+    bases: Counter[str]
+    rungs: RungFacts
+    differing_step: int | None
+    outside: tuple[Outside, ...]
+    one_sided: tuple[OneSided, ...]
+    settled: Settled | None  # around this rank's own first difference
+    schemes: tuple[dict[str, str] | None, dict[str, str] | None]  # None: a journal without its header
+    coverage: tuple[SessionCoverage, SessionCoverage]
+
+
+def summarise(of: RankComparison) -> RankSummary:
+    """Take from one rank's comparison all that the result needs of it but its rows."""
+    statements = collective_statements(of)
+    items = placed(of, statements)
+    sides = (of.sides.baseline.recorded, of.sides.candidate.recorded)
+    return RankSummary(
+        rank=of.rank,
+        items=items,
+        statements=statements,
+        steps=frozenset(_steps(of)),
+        levels=frozenset(_levels(of)),
+        counts=_counts(of),
+        reasons=by_reason(of),
+        places=by_place(of),
+        bases=Counter(basis.value for basis in of.sides.pairing.basis.values()),
+        rungs=rung_facts(of),
+        differing_step=first_differing_step(of),
+        outside=tuple(outside_states(of)),
+        one_sided=one_sided(of),
+        settled=settled(of, items[0].difference if items else None),
+        schemes=(_schemes(sides[0]), _schemes(sides[1])),
+        coverage=(session_coverage(sides[0]), session_coverage(sides[1])),
+    )
+
+
+def _schemes(side: Recorded) -> dict[str, str] | None:
+    return None if side.header is None else side.header.schemes
+
+
+def _steps(of: RankComparison) -> set[int]:
+    """The steps of which both sides stated something or have paired calls."""
+    ours = of.sides.baseline
+    contexts = {ours.calls[i].context for i, j in enumerate(of.sides.pairing.partner_a) if j >= 0}
+    return of.digests.steps_inside() | {ours.recorded.contexts[context].step for context in contexts}
+
+
+def _levels(of: RankComparison) -> set[str]:
+    """The levels that both sides recorded anything of."""
+    sides = (of.sides.baseline.recorded, of.sides.candidate.recorded)
+    ours, theirs = ({function.level.value for function in side.functions.values()} for side in sides)
+    found = ours & theirs
+    if of.digests.equal or of.digests.different:
+        found.add("digest")
+    return found
+
+
+def _counts(of: RankComparison) -> Counts:
+    statuses = Counter(of.verdicts.status(i) for i in of.verdicts.verdicts)
+    paired = sum(j >= 0 for j in of.sides.pairing.partner_a)
+    statuses[Status.OK] += paired - statuses.total()
+    return Counts(
+        calls_baseline=len(of.sides.baseline.calls),
+        calls_candidate=len(of.sides.candidate.calls),
+        paired=paired,
+        ok=statuses[Status.OK],
+        different=statuses[Status.DIFFERENT],
+        incomparable=statuses[Status.INCOMPARABLE],
+        undetermined_baseline=len(of.reasons[0]),
+        undetermined_candidate=len(of.reasons[1]),
+        reordered=len(of.sides.pairing.reordered),
+    )
