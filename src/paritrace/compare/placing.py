@@ -50,7 +50,7 @@ def placed(of: RankComparison, collectives: Sequence[FoundCollective]) -> list[P
         if cause is None:
             kept.append(item)
         else:
-            counts[cause] += 1 + item.consequences
+            counts[cause] += item.consequences + (not _is_own(item, said[cause]))
     kept += [Placed(each.moment, each.difference, count) for each, count in zip(said, counts, strict=True)]
     kept.sort(key=lambda item: item.moment)
     return kept
@@ -59,7 +59,7 @@ def placed(of: RankComparison, collectives: Sequence[FoundCollective]) -> list[P
 def _follows(item: Placed, from_: FoundCollective) -> bool:
     """Whether a statement speaks of what a collective did: its own pair or stretch, its gradients, doubts behind it."""
     root, place = item.root, item.difference
-    if root is not None and root[1] in (from_.pairs if root[0] == "call" else from_.places):
+    if _is_own(item, from_):
         return True
     if item.moment < from_.moment:
         return False
@@ -69,6 +69,11 @@ def _follows(item: Placed, from_: FoundCollective) -> bool:
     if root is not None and root[0] == "region" and item.parameters and item.parameters <= names:
         return True
     return place.group in UNDECIDED
+
+
+def _is_own(item: Placed, of: FoundCollective) -> bool:
+    """Whether a statement speaks of the same pair or stretch."""
+    return item.root is not None and item.root[1] in (of.pairs if item.root[0] == "call" else of.places)
 
 
 def _figures(of: RankComparison) -> Iterator[Placed]:
