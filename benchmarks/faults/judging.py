@@ -44,7 +44,7 @@ def answer_for(expected: Expected, comparison: Comparison, sources: Sources) -> 
         return Answer.EXACT if first_step(comparison) == expected.step else Answer.MISSED
     if expected.names and not (expected.phase or expected.file):
         return Answer.EXACT if names_outside(expected, comparison) else Answer.MISSED
-    first = comparison.first_difference
+    first = named_first(comparison)
     if first is None or first.step != expected.step or (expected.phase and first.phase != expected.phase):
         return Answer.MISSED
     answer = with_ranks(place_answer(expected, first, comparison, sources), expected, first, comparison)
@@ -53,12 +53,18 @@ def answer_for(expected: Expected, comparison: Comparison, sources: Sources) -> 
     return answer if first.group in expected.groups else Answer.MISSED
 
 
+def named_first(comparison: Comparison) -> Difference | None:
+    """What stands first before a person: the first finding; where there is none, the first difference."""
+    return comparison.findings[0].place if comparison.findings else comparison.first_difference
+
+
 def place_answer(expected: Expected, first: Difference, comparison: Comparison, sources: Sources) -> Answer:
     if expected.module and not same_module(first.module, expected.module):
         return Answer.MISSED
     if expected.function and not first.region and not first.function.startswith(expected.function):
         return Answer.MISSED
-    if expected.names and not any(name in first.cause or name in first.slot for name in expected.names):
+    told = (first.cause, first.slot, first.collective)
+    if expected.names and not any(name in words for name in expected.names for words in told):
         return Answer.MISSED
     if not expected.at:
         return Answer.EXACT
@@ -79,6 +85,7 @@ def with_ranks(answer: Answer, expected: Expected, first: Difference, comparison
     if first.rank not in expected.ranks:
         return Answer.MISSED
     named = {found.rank for found in (first, *comparison.origins) if same_place(found, first)}
+    named |= {rank for found in comparison.findings if same_place(found.place, first) for rank in found.ranks}
     return answer if named == set(expected.ranks) else Answer.ADJACENT
 
 
@@ -195,11 +202,11 @@ def said_by_check(checked: Checked) -> str:
 
 def said(comparison: Comparison) -> str:
     """The comparison's first statement in a few words."""
-    first = comparison.first_difference
+    first = named_first(comparison)
     if first is not None:
         place = f"{first.file}:{first.line} {first.function}" if first.file else first.function
         where = f"{rank_words(comparison, first.rank)}{first.phase} {first.group.value} {first.module or '-'}"
-        return f"step {first.step} {where} {place} {first.cause}".strip()
+        return f"step {first.step} {where} {place} {first.collective or first.cause}".strip()
     if comparison.outside:
         found = comparison.outside[0]
         return f"step {found.step} {rank_words(comparison, found.rank)}outside {found.group} {found.name}"
@@ -207,4 +214,8 @@ def said(comparison: Comparison) -> str:
 
 
 def rank_words(comparison: Comparison, rank: int) -> str:
-    return f"rank {rank} " if len(comparison.ranks_compared) > 1 else ""
+    """The ranks of the first statement; nothing where there is one rank only."""
+    if len(comparison.ranks_compared) < 2:
+        return ""
+    ranks = comparison.findings[0].ranks if comparison.findings else ()
+    return f"rank {', '.join(str(one) for one in ranks or (rank,))} "

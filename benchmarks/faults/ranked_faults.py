@@ -57,9 +57,17 @@ def planted(
     )
 
 
-def at(file: str, piece: str, *, ranks: tuple[int, ...] = BOTH, phase: str = "", module: str = "") -> Expected:
+def at(
+    file: str,
+    piece: str,
+    *,
+    ranks: tuple[int, ...] = BOTH,
+    phase: str = "",
+    module: str = "",
+    names: tuple[str, ...] = (),
+) -> Expected:
     """A call at this line, on these ranks: recorded on one side only, or the first that reads what it left behind."""
-    return Expected(groups=INSERTED, file=file, at=piece, ranks=ranks, phase=phase, module=module)
+    return Expected(groups=INSERTED, file=file, at=piece, ranks=ranks, phase=phase, module=module, names=names)
 
 
 def outside(*names: str, ranks: tuple[int, ...], step: int = 0) -> Expected:
@@ -73,7 +81,7 @@ REDUCTIONS = (
         after(
             "parallel.py", "        gradient = gradient_of(name, parameter)", f'if name == "{UP}": continue  # PLANT'
         ),
-        expected=(at("parallel.py", REDUCTION.strip()),),
+        expected=(at("parallel.py", REDUCTION.strip(), names=(UP,)),),
         check=(ExpectedCheck(invariant="replicas.gradients", names=(UP,)),),
         source="a parameter left out of the reduction, by hand",
     ),
@@ -107,8 +115,8 @@ REDUCTIONS = (
         ),
         arguments=DDP,
         expected=(
-            at("train.py", BACKWARD, phase="backward"),
-            at("train.py", "trained = DistributedDataParallel("),
+            at("train.py", BACKWARD, phase="backward", names=(UP,)),
+            at("train.py", "trained = DistributedDataParallel(", names=(UP,)),
         ),
         check=(ExpectedCheck(invariant="replicas.gradients", names=(UP,)),),
     ),
