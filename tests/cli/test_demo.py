@@ -67,7 +67,7 @@ def test_the_planted_line_is_the_first_difference(tmp_path: Path) -> None:
     counts = result["counts"]
     assert counts["undetermined_candidate"] > 0
     assert counts["paired"] > 100 * counts["undetermined_candidate"]
-    assert result["first_difference"]["module"] == "module.blocks.0.attention"
+    assert result["first_difference"]["module"] == "blocks.0.attention"
     assert result["ranks_compared"] == [0, 1]
     receipts = {path.parent.name for path in (tmp_path / "demo" / "candidate" / "run").glob("sessions/*/receipt.json")}
     assert receipts == {"rank-0"}, "rank 1 was killed; what it wrote until then is compared all the same"

@@ -210,12 +210,17 @@ class _Translator:
         return self._settings.spelled(text[len(ACCUMULATE) :]) if text.startswith(ACCUMULATE) else ""
 
     def _scopes(self) -> tuple[dict[int, int], Scopes, list[str]]:
-        """The scope tree with names spelled alike; a stripped wrapper falls into one with its module."""
+        """The scope tree with names spelled alike; a wrapper falls into one with its module.
+
+        A wrapper bears the name of its module: by the prefix that was stripped here, or since the capture left it out.
+        A module that calls itself does, too, and is told by its class.
+        """
         scope_of, parents, names, facts = {0: 0}, [0], [""], [""]
         for scope in self._recorded.scopes.values():
             name = self._settings.spelled(scope.module)
             parent = scope_of[scope.parent]
-            if name != scope.module and parent and names[parent] == name:
+            wrapped = name != scope.module or facts[parent] != scope.cls
+            if wrapped and parent and names[parent] == name:
                 scope_of[scope.id] = parent
                 facts[parent] = scope.cls
                 continue

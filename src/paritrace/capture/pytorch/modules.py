@@ -23,6 +23,7 @@ from paritrace.capture.pytorch.parts import part_of
 from paritrace.capture.pytorch.registers import Registers
 from paritrace.capture.pytorch.scopes import Entered
 from paritrace.capture.pytorch.storages import UNINITIALISED, WriteLog
+from paritrace.capture.pytorch.wrappers import class_name, original_class
 from paritrace.capture.recorder import Recorder
 from paritrace.evidence import calls
 from paritrace.evidence.calls import Flag, How, Level, OriginKind, Phase
@@ -131,9 +132,9 @@ class ModuleObserver:
         if recorder.levels <= {Level.DIGEST}:
             self._scopes.push(Entered(id(module), -1, 0, False, (), (), -1, -1, 0))  # nothing but the depth is needed
             return
-        cls = f"{type(module).__module__}.{type(module).__qualname__}"
+        cls = class_name(module)
         if name is None:
-            name = f"<{type(module).__name__}>"
+            name = f"<{original_class(module).__name__}>"
         scope = self._scopes.open(name, cls, backward=backward)
         place = recorder.sites.place(sys._getframe(2))
         recorded = Level.MODULE in recorder.levels and (
@@ -210,7 +211,7 @@ class ModuleObserver:
             self._root.compiled_region_left()
         for path, tensor in tensors(output, "out"):
             self._add(tensor, path, (entered.record, "o"), slots, details)
-        function = recorder.definitions.function(f"{type(module).__module__}.{type(module).__qualname__}", Level.MODULE)
+        function = recorder.definitions.function(class_name(module), Level.MODULE)
         self._emit(entered, function, flags, (entered.inputs, tuple(slots)))
         for detail in (*entered.details, *details):
             recorder.emit(detail)

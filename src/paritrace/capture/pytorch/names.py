@@ -1,4 +1,8 @@
-"""Names of modules, parameters and buffers, by the root modules whose forward was seen."""
+"""Names of modules, parameters and buffers, by the root modules whose forward was seen.
+
+Names are those of the model as its author wrote it: what a wrapper of torch's puts in between is left out, so that a
+model has the same names wrapped and bare, sharded and whole, checkpointed or not, and such runs pair.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +10,8 @@ import weakref
 from collections.abc import Iterator
 
 import torch
+
+from paritrace.capture.pytorch.wrappers import Spelling, original_class, unwrapped
 
 UNNAMED = "?"
 
@@ -16,7 +22,7 @@ class Names:
     def __init__(self) -> None:
         self._modules: dict[int, tuple[weakref.ref[torch.nn.Module], str]] = {}
         self._parameters: dict[int, tuple[weakref.ref[torch.Tensor], str]] = {}
-        self._roots: list[tuple[weakref.ref[torch.nn.Module], str]] = []
+        self._roots: list[tuple[weakref.ref[torch.nn.Module], Spelling]] = []
         self._prefixes: dict[str, int] = {}
         self._bare_given = False
 
@@ -32,52 +38,54 @@ class Names:
 
     def register_root(self, module: torch.nn.Module) -> str:
         """Name a module that was called from outside any known one, and everything in it; returns its own name."""
-        prefix = self._prefix(module)
+        spelling = Spelling(self._prefix(module), module)
         for name, inner in module.named_modules():
             if self.of_module(inner) is None:
-                self._modules[id(inner)] = (weakref.ref(inner), prefix + name if name else prefix.rstrip("."))
-        self._roots.append((weakref.ref(module), prefix))
-        return prefix.rstrip(".")
+                self._modules[id(inner)] = (weakref.ref(inner), spelling.module(name))
+        self._roots.append((weakref.ref(module), spelling))
+        return spelling.module("")
 
     def refresh(self) -> None:
         """Take the parameters anew: modules may have been wrapped, tied or extended since."""
         self._parameters.clear()
+        for module, spelling in self._alive():
+            spelling.look(module)
         for name, parameter in self.parameters():
             self._parameters.setdefault(id(parameter), (weakref.ref(parameter), name))
 
     def parameters(self) -> Iterator[tuple[str, torch.Tensor]]:
         """Named parameters of all known roots, tied ones under each of their names."""
-        for module, prefix in self._alive():
+        for module, spelling in self._alive():
             for name, parameter in module.named_parameters(remove_duplicate=False):
-                yield prefix + name, parameter
+                yield spelling.member(name), parameter
 
     def buffers(self) -> Iterator[tuple[str, torch.Tensor]]:
         """Named buffers of all known roots."""
-        for module, prefix in self._alive():
+        for module, spelling in self._alive():
             for name, buffer in module.named_buffers(remove_duplicate=False):
-                yield prefix + name, buffer
+                yield spelling.member(name), buffer
 
     def extra_state(self) -> tuple[str, ...]:
         """Modules that keep a state of their own which is not read: calling for it could have effects."""
         plain = torch.nn.Module.get_extra_state
         return tuple(
-            f"extra_state:{prefix}{name}"
-            for module, prefix in self._alive()
+            f"extra_state:{spelling.member(name)}"
+            for module, spelling in self._alive()
             for name, inner in module.named_modules()
             if type(inner).get_extra_state is not plain
         )
 
-    def _alive(self) -> Iterator[tuple[torch.nn.Module, str]]:
-        for reference, prefix in self._roots:
+    def _alive(self) -> Iterator[tuple[torch.nn.Module, Spelling]]:
+        for reference, spelling in self._roots:
             module = reference()
             if module is not None:
-                yield module, prefix
+                yield module, spelling
 
     def _prefix(self, module: torch.nn.Module) -> str:
         has_parameters = next(iter(module.parameters()), None) is not None
         if has_parameters and not self._bare_given:
             self._bare_given = True
             return ""
-        name = type(module).__name__
+        name = original_class(unwrapped(module)).__name__
         number = self._prefixes[name] = self._prefixes.get(name, 0) + 1
         return f"{name}." if number == 1 else f"{name}#{number}."
