@@ -10,6 +10,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, SupportsIndex, TypeVar
 
+from paritrace.capture.declared_mesh import parse_mesh
 from paritrace.capture.launch import without_own_frames
 from paritrace.capture.session import Capture, Workload, begin, without_capture
 from paritrace.capture.settings import CaptureSettings, Selection, parse_budget, parse_bytes, parse_levels, parse_steps
@@ -43,6 +44,7 @@ class trace(ContextDecorator):  # noqa: N801  used as a function: with paritrace
         run: the run directory; it must not hold a run of another start.
         level: level or levels: `"digest"`, `"module"`, `"op"`; default module (and digest, which is always on).
         steps: `(first, end)` half-open or `"A:B"`; default `(0, 3)`. Bounds the levels above `digest`.
+        mesh: what the ranks mean, `"dp=2,tp=4"`, the last dimension varying fastest, where torch does not show it.
         regions, statistics, max_bytes, select, exclude, deterministic, sources, diff, argv: as the options of
             `paritrace run`.
         black_box: keep the calls of level `module` of the last 20 steps in memory, to be written on a trigger (CA-36).
@@ -74,6 +76,7 @@ class trace(ContextDecorator):  # noqa: N801  used as a function: with paritrace
         argv: bool = True,
         black_box: bool = False,
         budget: str | None = None,
+        mesh: str = "",
     ) -> None:
         self._run = Path(run)
         self._capture: Capture | None = None
@@ -93,6 +96,7 @@ class trace(ContextDecorator):  # noqa: N801  used as a function: with paritrace
             argv=argv,
             black_box=black_box,
             budget=None if budget is None else parse_budget(budget),
+            mesh=parse_mesh(mesh) if mesh else (),
         )
 
     def __enter__(self) -> trace:

@@ -14,6 +14,7 @@ import msgspec
 from paritrace.capture.arrival import WhenImported
 from paritrace.capture.blackbox import BlackBox, black_box, box_record
 from paritrace.capture.budget import Budget
+from paritrace.capture.declared_mesh import declared_mesh, require_mesh
 from paritrace.capture.levels import WINDOW
 from paritrace.capture.recorder import Recorder
 from paritrace.capture.settings import CaptureSettings
@@ -219,10 +220,12 @@ def begin(
 
     Raises:
         HostError: Refused: torch is missing (`missing_extra`), or the disk refuses.
+        RequestError: Refused: the declared mesh does not fit the world (`bad_mesh`).
         EvidenceError, RequestError: Refused, as `runs.opening.begin_session` says.
     """
     _require_torch()
     request = _request(settings)
+    require_mesh(settings.mesh, world_size=request.launch.world_size)
     session = begin_session(run_dir, request, files=files, clock=clock)
     checkout = checkout_of(workload.root, want_diff=settings.diff)
     session.set_surroundings(
@@ -248,6 +251,10 @@ def begin(
         main=None if workload.main is None else str(workload.main),
         windows=windows,
     )
+    if settings.mesh:
+        made = recorder.definitions.new_id("mesh")
+        launch = request.launch
+        recorder.emit(declared_mesh(settings.mesh, rank=launch.rank, world_size=launch.world_size, new_id=made))
     writer.start()
     if settings.budget is not None:
         Budget(recorder, share=settings.budget).install()
@@ -303,6 +310,7 @@ def _plain(settings: CaptureSettings) -> dict[str, object]:
         "levels": sorted(settings.levels),
         "steps": settings.steps,
         "regions": settings.regions,
+        "mesh": settings.mesh,
         "statistics": settings.statistics,
         "select": settings.selection.select,
         "exclude": settings.selection.exclude,

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from fnmatch import fnmatchcase
 
+from paritrace.capture.declared_mesh import Dimensions
 from paritrace.errors import RequestError
 from paritrace.evidence.calls import Level
 
@@ -83,6 +84,7 @@ class CaptureSettings:
     black_box: bool = False  # CA-36
     black_box_bytes: int = DEFAULT_BLACK_BOX_BYTES
     budget: float | None = None  # of the workload's own time of a step; None lowers nothing (CA-2)
+    mesh: Dimensions = ()  # what the ranks mean, where torch does not show it (CA-3)
     check_reuse: bool = False  # debug: recompute every inherited fingerprint and count the stale ones (CA-32)
     title: str = ""
     tags: tuple[str, ...] = ()

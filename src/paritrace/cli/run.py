@@ -56,6 +56,9 @@ class _RunCommand(click.Command):
 @click.option("--steps", metavar="A:B", help="Steps at which module and op are recorded, half-open [default: 0:3].")
 @click.option("--ranks", metavar="R", default="all", show_default=True, help="Ranks to capture: all, or 0,1.")
 @click.option(
+    "--mesh", metavar="M", help="What the ranks mean, last dimension fastest: dp=2,tp=4 [default: torch's own]."
+)
+@click.option(
     "--select", multiple=True, metavar="P", help="Record only these: PATTERN of a module, file:P, function:P."
 )
 @click.option("--exclude", multiple=True, metavar="P", help="Leave these out; patterns as for --select.")
@@ -157,6 +160,7 @@ def _find(workload: tuple[str, ...], *, module: bool) -> Target:
 
 
 def _settings(options: dict[str, object], *, ranks: tuple[int, ...] | None) -> CaptureSettings:
+    from paritrace.capture.declared_mesh import parse_mesh
     from paritrace.capture.settings import (
         CaptureSettings,
         QueueFull,
@@ -186,6 +190,7 @@ def _settings(options: dict[str, object], *, ranks: tuple[int, ...] | None) -> C
         eager=bool(options["eager"]),
         black_box=bool(options["black_box"]) and not estimate,
         budget=None if options["budget"] is None or estimate else parse_budget(str(options["budget"])),
+        mesh=parse_mesh(str(options["mesh"])) if options["mesh"] is not None else (),
         title=str(options["title"]),
         tags=_texts(options["tags"]),
         ranks=ranks,

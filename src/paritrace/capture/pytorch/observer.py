@@ -156,6 +156,7 @@ class TorchObserver:
         if self._begun_step == self._recorder.steps.step:
             return
         self._begun_step = self._recorder.steps.step
+        self._guarded(self._registers.meshes.look)
         self._inventory.begin()
         self._name_states()
 
