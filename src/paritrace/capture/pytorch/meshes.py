@@ -8,7 +8,7 @@ import weakref
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from paritrace.capture.pytorch.groups import NO_GROUP, Groups, num_registered, registered
+from paritrace.capture.pytorch.groups import Groups, num_registered, registered
 from paritrace.evidence.definition import Definition
 from paritrace.evidence.distributed import Mesh
 
@@ -46,7 +46,7 @@ class Meshes:
         shape = tuple(int(size) for size in mesh.shape)
         names = tuple(mesh.mesh_dim_names or (f"dim{axis}" for axis in range(len(shape))))
         coordinate = tuple(int(place) for place in mesh.get_coordinate() or ())
-        groups = tuple(self._group(mesh, axis) for axis in range(len(shape)))
+        groups = tuple(self._groups.of(_group(mesh, axis)) for axis in range(len(shape)))
         made = self._define((names, shape, coordinate, "device_mesh", groups))
         self._known[id(mesh)] = (weakref.ref(mesh), made)
         return made
@@ -75,22 +75,32 @@ class Meshes:
         self._emit(Mesh(made, *facts))
         return made
 
-    def _group(self, mesh: Any, axis: int) -> int:
-        try:
-            return self._groups.of(mesh.get_group(axis))
-        except (RuntimeError, AssertionError, IndexError, AttributeError):  # a mesh without groups, or not of this rank
-            return NO_GROUP
-
 
 def _device_meshes() -> list[Any]:
-    """The meshes that are no slices of others, in the order in which their groups were made."""
+    """This rank's meshes that are no slices of others, in the order in which their groups were made.
+
+    One whose groups were destroyed since is none any more, though something may still hold it; torch finds groups by
+    names that are used again, so their sizes have to fit as well.
+    """
     module = sys.modules.get("torch.distributed.device_mesh")
     cls = None if module is None else vars(module).get("DeviceMesh")  # absent in a torch without distributed
     if cls is None:
         return []
-    found = [thing for thing in gc.get_objects() if type(thing) is cls and vars(thing).get("_root_mesh") is None]
-    places = {name: place for place, name in enumerate(group.group_name for group in registered())}
-    return sorted(found, key=lambda mesh: [places.get(name, -1) for name in vars(mesh).get("_dim_group_names", ())])
+    places = {group: place for place, group in enumerate(registered())}
+    found: list[tuple[list[int], Any]] = []
+    for thing in gc.get_objects():
+        if type(thing) is cls and vars(thing).get("_root_mesh") is None:
+            groups = [_group(thing, axis) for axis in range(len(thing.shape))]
+            if all(group in places for group in groups) and [group.size() for group in groups] == list(thing.shape):
+                found.append(([places[group] for group in groups], thing))
+    return [mesh for _, mesh in sorted(found, key=lambda item: item[0])]
+
+
+def _group(mesh: Any, axis: int) -> Any:
+    try:
+        return mesh.get_group(axis)
+    except (RuntimeError, AssertionError, IndexError, AttributeError):  # a mesh without groups, or not of this rank
+        return None
 
 
 def _megatron(groups: Groups) -> Iterator[_Facts]:
