@@ -115,6 +115,7 @@ def _remarks(session: SessionSummary) -> Iterator[str]:
         yield session.trouble
     for reason, count in session.gaps.items():
         yield f"{count:,} not recorded: {reason}"
+    yield from session.remarks
     for loss in session.losses:
         yield f"loss: {_loss(loss)}"
     if session.losses_left_out:

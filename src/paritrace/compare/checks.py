@@ -68,6 +68,7 @@ def _coverage(run: Run, session: SessionView, facts: SessionFacts, account: Acco
         bytes_lost=account.torn_bytes + account.foreign_bytes,
         has_receipt=session.receipt is not None,
         not_captured=facts.not_captured,
+        remarks=facts.remarks.lines(),
     )
 
 

@@ -9,6 +9,7 @@ from paritrace.compare.checks_narrowing import Narrowings
 from paritrace.compare.checks_nonfinite import NonFinites
 from paritrace.compare.checks_parameters import Parameters
 from paritrace.compare.checks_recompute import Recomputations
+from paritrace.evidence.blackbox import Trigger
 from paritrace.evidence.calls import (
     Call,
     CodeMark,
@@ -33,6 +34,7 @@ from paritrace.evidence.calls import (
 )
 from paritrace.evidence.definition import Definition
 from paritrace.evidence.journal import Loss
+from paritrace.evidence.remarks import Remarks
 
 
 class Place(Struct, frozen=True):
@@ -109,6 +111,7 @@ class SessionFacts:
         self.non_finites = NonFinites()
         self.narrowings = Narrowings()
         self.recomputations = Recomputations()
+        self.remarks = Remarks()
         self.header: JournalHeader | None = None
         self.levels: set[str] = set()
         self.losses: list[LossMark] = []
@@ -143,7 +146,11 @@ class SessionFacts:
                 self._see_mark(record)
 
     def _see_mark(self, record: Definition) -> None:
+        self.remarks.see(record)
         match record:
+            case Trigger():
+                if record.steps:
+                    self.levels.add(Level.MODULE.value)
             case JournalHeader():
                 self.header = record
                 self.levels |= {level.value for level in record.levels}

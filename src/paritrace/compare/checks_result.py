@@ -61,6 +61,7 @@ class RankCoverage(Struct, frozen=True):
     bytes_lost: int
     has_receipt: bool
     not_captured: tuple[str, ...]
+    remarks: tuple[str, ...] = ()  # of the capture itself: black box, triggers, levels given up
 
 
 class Checked(Struct, frozen=True):

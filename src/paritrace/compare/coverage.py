@@ -7,6 +7,7 @@ from typing import NamedTuple
 from paritrace.compare.load import Recorded
 from paritrace.compare.result import SideCoverage
 from paritrace.compare.settings import Settings
+from paritrace.evidence.remarks import of_ranks
 from paritrace.runs.reading import Run
 
 EXPECTED_STEPS = "expected_steps"
@@ -62,6 +63,7 @@ def side_coverage(run: Run, sessions: Sequence[SessionCoverage], settings: Setti
         bytes_lost=lost,
         not_captured=tuple(sorted({name for session in sessions for name in session.not_captured})),
         ranks=run.attendance,
+        remarks=of_ranks({session.session.rank: session.remarks.lines() for session in sessions}),
         not_compared=alone,
     )
 

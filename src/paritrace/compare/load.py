@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from paritrace.compare.distributed import IN_FLIGHT, Distributed, complete
+from paritrace.compare.kept_steps import KeptSteps
 from paritrace.compare.settings import Settings
 from paritrace.evidence.calls import (
     Call,
@@ -36,6 +37,7 @@ from paritrace.evidence.calls import (
 from paritrace.evidence.codec import Record
 from paritrace.evidence.distributed import Collective, CollectiveCounts, Group, Mesh, Placement, Replicated
 from paritrace.evidence.journal import Loss
+from paritrace.evidence.remarks import Remarks
 from paritrace.runs.reading import Run
 from paritrace.runs.views import SessionView
 
@@ -73,6 +75,7 @@ class Recorded:
     code: dict[str, str] = field(default_factory=dict[str, str])
     not_captured: list[str] = field(default_factory=list[str])
     distributed: Distributed = field(default_factory=Distributed)
+    remarks: Remarks = field(default_factory=Remarks)
     end: EndMark | None = None
     bytes_lost: int = 0
     tagged: bool = False  # some slot bears a semantics tag (CA-5)
@@ -118,9 +121,20 @@ def read(found: Recorded, journal: Batched, *, settings: Settings) -> None:
     found.calls.sort(key=lambda call: call.id)
     if found.bytes_lost:
         _leave_out_undefined(found)
+    if found.remarks.triggers:
+        _place_kept_steps(found)
     unseen = complete(found.calls, found.distributed.completed)
     if unseen:
         found.gaps[IN_FLIGHT] += unseen
+
+
+def _place_kept_steps(found: Recorded) -> None:
+    kept = KeptSteps(found.calls, contexts=found.contexts, steps=found.remarks.kept_steps)
+    records: list[State | LossMark | StepMark] = [*found.states, *found.losses, *found.steps]
+    for record in records:
+        before = kept.before(record)
+        if before is not None:
+            found.stood_at[id(record)] = before
 
 
 def _leave_out_undefined(found: Recorded) -> None:
@@ -159,6 +173,7 @@ def _is_slot_defined(found: Recorded, slot: Slot) -> bool:
 
 
 def _take(found: Recorded, record: Record | Loss, settings: Settings) -> None:
+    found.remarks.see(record)
     match record:
         case State() | LossMark() | StepMark() | LevelMark():
             _take_step(found, record, settings)

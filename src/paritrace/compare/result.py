@@ -243,6 +243,7 @@ class SideCoverage(Struct, frozen=True):
     bytes_lost: int
     not_captured: tuple[str, ...]
     ranks: tuple[Attendance, ...] = ()  # which ranks wrote a session and a receipt, restart by restart (CA-16)
+    remarks: tuple[str, ...] = ()  # of the capture itself: black box, triggers, levels given up
     not_compared: tuple[str, ...] = ()  # sessions without a partner: the other run has no such rank or restart
 
 

@@ -1,9 +1,10 @@
 """What a person sees of `check RUN`: what fails first, then what holds, then what could not be checked (CP-25)."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from shlex import quote
 
 from paritrace.compare.checks_result import Checked, Invariant, Outcome
+from paritrace.evidence.remarks import of_ranks
 from paritrace.evidence.spans import ranges
 from paritrace.reports.harmless import shorten
 from paritrace.reports.layout import CONTENT, WIDTH, Section, fit, paragraph
@@ -45,6 +46,7 @@ def check_screen(checked: Checked, /) -> str:
         Section(anchor="holds", lines=tuple(_held(held, several=several)), keep=1, most=20, spaced=True),
         Section(anchor="unknown", lines=tuple(_unknown(unknown)), keep=2, most=12, spaced=True),
         _coverage(checked),
+        Section(anchor="capture", lines=tuple(_remarks(checked)), keep=2, most=8, spaced=True),
         Section(anchor="next", lines=(f"{_again(checked)}     every invariant with all of its evidence",)),
     )
     return "\n".join(fit(sections, closing=f"more: {_again(checked)}")) + "\n"
@@ -147,6 +149,14 @@ def _coverage(checked: Checked) -> Section:
             most=2,
         )
     return Section(anchor="coverage", lines=tuple(lines), keep=1, most=6, spaced=True)
+
+
+def _remarks(checked: Checked) -> Iterator[str]:
+    by_rank: dict[int, tuple[str, ...]] = {}
+    for coverage in checked.coverage.values():
+        by_rank[coverage.rank] = by_rank.get(coverage.rank, ()) + coverage.remarks
+    for remark in of_ranks(by_rank):
+        yield from paragraph(remark, most=2)
 
 
 def _row(invariant: Invariant, text: str) -> str:

@@ -43,6 +43,8 @@ def _not_seen(comparison: Comparison) -> Iterator[str]:
         yield from _ended(side, coverage)
     yield from _undetermined(comparison)
     for side, coverage in comparison.coverage.items():
+        yield from (line for remark in coverage.remarks for line in paragraph(f"{side}: {remark}", most=2))
+    for side, coverage in comparison.coverage.items():
         if coverage.expected_steps is None:
             yield f"{side}: the number of steps was not declared (run --steps A:B), so completeness is unverified"
     yield from _not_captured(comparison)

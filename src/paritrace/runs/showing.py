@@ -3,10 +3,12 @@
 from msgspec import Struct
 
 from paritrace.errors import EvidenceError, HostError
+from paritrace.evidence.blackbox import Trigger
 from paritrace.evidence.calls import GapMark, NotCaptured, StepMark
 from paritrace.evidence.coverage import Coverage, ExpectedGap, coverage
 from paritrace.evidence.gaps import Gap, RunGap
 from paritrace.evidence.journal import Account, Loss
+from paritrace.evidence.remarks import Remarks
 from paritrace.runs.attendance import Attendance
 from paritrace.runs.envelope import Envelope, ReceiptDocument
 from paritrace.runs.reading import Run
@@ -36,6 +38,8 @@ class SessionSummary(Struct, frozen=True):
     losses_left_out: int
     mismatches: tuple[str, ...]
     trouble: str  # why the journal cannot be read at all
+    triggers: tuple[Trigger, ...] = ()  # each time a black box was written
+    remarks: tuple[str, ...] = ()  # of the capture itself, in words: black box, triggers, levels given up
 
 
 class RunSummary(Struct, frozen=True):
@@ -71,8 +75,10 @@ class _Seen:
         self.gaps: dict[str, int] = {}
         self.not_captured: set[str] = set()
         self.losses: list[Loss] = []
+        self.remarks = Remarks()
 
     def take(self, item: object) -> None:
+        self.remarks.see(item)
         match item:
             case Loss():
                 if len(self.losses) < MAX_LOSSES_LISTED:
@@ -112,6 +118,8 @@ def _session(view: SessionView, run: Run) -> SessionSummary:
         losses_left_out=account.losses - len(seen.losses),
         mismatches=wrong,
         trouble=trouble,
+        triggers=tuple(seen.remarks.triggers),
+        remarks=seen.remarks.lines(),
     )
 
 
