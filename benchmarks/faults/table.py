@@ -5,6 +5,8 @@ from collections.abc import Mapping, Sequence
 
 from benchmarks.faults.case import Answer, Score
 
+NAME_WIDTH = 26  # of the longest name
+
 
 def summary(scores: Sequence[Score]) -> str:
     faults = [score for score in scores if not score.is_control]
@@ -20,13 +22,15 @@ def summary(scores: Sequence[Score]) -> str:
 
 def as_text(scores: Sequence[Score], mechanisms: Mapping[str, str]) -> str:
     del mechanisms
-    width = max((len(score.name) for score in scores), default=0)
-    lines = [
-        f"{score.name:{width}}  {score.asked:7}  {score.answer.value:11}  "
+    return "\n".join([*(as_line(score) for score in scores), summary(scores)])
+
+
+def as_line(score: Score) -> str:
+    """One score on a line, so that it can be printed while others are still to come."""
+    return (
+        f"{score.name:{NAME_WIDTH}}  {score.asked:7}  {score.answer.value:12}  "
         f"{score.undetermined_share:6.1%} undetermined  {score.seconds:5.2f} s  {score.said}"
-        for score in scores
-    ]
-    return "\n".join([*lines, summary(scores)])
+    )
 
 
 def as_markdown(scores: Sequence[Score], mechanisms: Mapping[str, str]) -> str:
