@@ -23,6 +23,7 @@ class Item:
     names: tuple[str, ...] = ()
     flow: tuple[Flow, ...] = ()
     entry: bool = False
+    wider: Hashable | None = None
 
 
 @dataclass(frozen=True)
@@ -53,6 +54,7 @@ class Side:
             anchor_inputs=lambda i: items[i].inputs,
             names=lambda i: items[i].names,
             flow=lambda i: items[i].flow,
+            wider=lambda i: items[i].wider,
         )
 
 
@@ -100,3 +102,29 @@ def sides(draw: st.DrawFn) -> Side:
             )
         )
     return Side(items, TREE)
+
+
+MAKERS = 2
+COLLECTIVES = [
+    Item(key, inputs, scope=scope, stream=stream, label=label, names=names, flow=flow, wider="groups")
+    for key in ("all_reduce", "broadcast")
+    for inputs in (None, 1, 2)
+    for scope in (0, 1)
+    for stream in ("group world", "group dp")
+    for label, names, flow in (
+        ("", (), ()),
+        ("", (), ("gradient:x",)),
+        ("", (), (Made(1, 0),)),
+        ("bucket x", ("x",), ()),
+        ("bucket xy", ("x", "y"), ()),
+        ("bucket yz", ("y", "z"), ()),
+    )
+]
+"""Records of a group's own stream: some known by what they hold, the others by key, inputs and recorded flow."""
+
+
+@st.composite
+def grouped_sides(draw: st.DrawFn) -> Side:
+    """A side with collectives of two groups; a few records before them make what they read."""
+    makers = [Item(key, inputs=key) for key in draw(st.lists(st.integers(0, 2), min_size=MAKERS, max_size=MAKERS))]
+    return Side([*makers, *draw(st.lists(st.sampled_from(COLLECTIVES), max_size=6))], TREE)

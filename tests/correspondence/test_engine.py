@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 
+import pytest
 from hypothesis import given, settings
 
 from paritrace.correspondence.engine import correspond
@@ -9,7 +10,7 @@ from paritrace.correspondence.pairing import Pairing
 from paritrace.correspondence.records import Made
 from paritrace.correspondence.stretches import stretches
 from paritrace.correspondence.vocabulary import Basis, Unpaired
-from tests.correspondence.sides import TREE, Item, Side, Tree, pairs_of, sides
+from tests.correspondence.sides import TREE, Item, Side, Tree, grouped_sides, pairs_of, sides
 
 
 def paired(a: Side, b: Side) -> Pairing:
@@ -28,6 +29,27 @@ def test_identical_sides_pair_completely(one: Side) -> None:
 @settings(max_examples=100)
 @given(sides(), sides())
 def test_swapping_the_sides_mirrors_everything(one: Side, other: Side) -> None:
+    is_mirrored(one, other)
+
+
+@settings(max_examples=200)
+@given(grouped_sides(), grouped_sides())
+def test_swapping_the_sides_mirrors_groups_too(one: Side, other: Side) -> None:
+    is_mirrored(one, other)
+    found = paired(one, other)
+    for i, j in pairs_of(found):
+        ours, theirs = one.items[i], other.items[j]
+        assert ours.key == theirs.key
+        assert ours.stream == theirs.stream or (ours.wider is not None and ours.wider == theirs.wider)
+
+
+@settings(max_examples=50)
+@given(grouped_sides())
+def test_identical_groups_pair_completely(one: Side) -> None:
+    assert pairs_of(paired(one, one)) == [(i, i) for i in range(len(one.items))]
+
+
+def is_mirrored(one: Side, other: Side) -> None:
     there, back = paired(one, other), paired(other, one)
     assert there.partner_a == back.partner_b
     assert there.partner_b == back.partner_a
@@ -160,3 +182,51 @@ def test_a_stretch_has_its_paired_neighbours() -> None:
     (stretch,) = stretches(found).found
     assert (stretch.a, stretch.b) == ([], [1])
     assert (stretch.after, stretch.before) == ((0, 0), (1, 2))
+
+
+def collective(key: str = "all_reduce", **more: object) -> Item:
+    return replace(Item(key, stream="world", wider="groups"), **more)  # type: ignore[arg-type]  # named by the test
+
+
+def bucket(holds: str, **more: object) -> Item:
+    return collective(label=f"bucket {holds}", names=tuple(holds), **more)
+
+
+def test_buckets_pair_by_what_they_hold_in_any_order() -> None:
+    found = paired(Side([bucket("ab"), bucket("c")]), Side([bucket("c"), bucket("ab")]))
+    assert pairs_of(found) == [(0, 1), (1, 0)]
+    assert set(found.basis.values()) == {Basis.PARAMETER_NAME}
+
+
+def test_a_bucket_that_lost_a_parameter_pairs_by_the_rest() -> None:
+    found = paired(Side([bucket("ab"), bucket("c")]), Side([bucket("b"), bucket("c")]))
+    assert pairs_of(found) == [(0, 0), (1, 1)]
+    assert found.basis[0] is Basis.PARAMETER_ANCHOR
+
+
+def test_buckets_cut_otherwise_pair_nothing() -> None:
+    assert pairs_of(paired(Side([bucket("ab"), bucket("c")]), Side([bucket("a"), bucket("bc")]))) == []
+
+
+@pytest.mark.parametrize(
+    ("item", "basis"),
+    [
+        (bucket("ab"), Basis.PARAMETER_NAME),
+        (collective(inputs=7), Basis.INPUT_ANCHOR),
+        (collective(flow=("gradient:a",)), Basis.DATAFLOW),
+    ],
+)
+def test_a_counterpart_in_another_group_needs_evidence(item: Item, basis: Basis) -> None:
+    found = paired(Side([item]), Side([replace(item, stream="dp")]))
+    assert found.basis == {0: basis}
+
+
+def test_order_is_no_evidence_across_groups() -> None:
+    found = paired(Side([collective()]), Side([collective(stream="dp")]))
+    assert pairs_of(found) == []
+    assert found.reason_a(0) is Unpaired.STREAM_MISSING
+
+
+def test_a_counterpart_in_the_own_group_comes_first() -> None:
+    twice = Side([collective(inputs=7, stream="dp"), collective(inputs=7)])
+    assert pairs_of(paired(Side([collective(inputs=7)]), twice)) == [(0, 1)]
