@@ -23,6 +23,8 @@ class SessionCoverage(NamedTuple):
     bytes_lost: int
     sealed: bool
     not_captured: tuple[str, ...]
+    rank: int
+    remarks: tuple[str, ...]  # of the capture itself
 
 
 def session_coverage(session: Recorded) -> SessionCoverage:
@@ -35,6 +37,8 @@ def session_coverage(session: Recorded) -> SessionCoverage:
         session.bytes_lost,
         session.end is not None,
         tuple(session.not_captured),
+        session.session.rank,
+        session.remarks.lines(),
     )
 
 
@@ -63,7 +67,7 @@ def side_coverage(run: Run, sessions: Sequence[SessionCoverage], settings: Setti
         bytes_lost=lost,
         not_captured=tuple(sorted({name for session in sessions for name in session.not_captured})),
         ranks=run.attendance,
-        remarks=of_ranks({session.session.rank: session.remarks.lines() for session in sessions}),
+        remarks=of_ranks({session.rank: session.remarks for session in sessions}),
         not_compared=alone,
     )
 
