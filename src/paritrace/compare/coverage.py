@@ -72,6 +72,14 @@ def side_coverage(run: Run, sessions: Sequence[SessionCoverage], settings: Setti
     )
 
 
+def _remarks(sessions: Sequence[SessionCoverage]) -> tuple[str, ...]:
+    """What the captures say of themselves; of a rank that began several times, once."""
+    by_rank: dict[int, tuple[str, ...]] = {}
+    for session in sessions:
+        by_rank[session.rank] = by_rank.get(session.rank, ()) + session.remarks
+    return of_ranks(by_rank)
+
+
 def _attended(run: Run, settings: Settings) -> bool:
     """Whether every rank that was to be captured wrote a session and a receipt; of chosen ranks, those."""
     found = [one for one in run.attendance if one.last]

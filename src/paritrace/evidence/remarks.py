@@ -66,7 +66,7 @@ def of_ranks(lines: Mapping[int, Iterable[str]]) -> tuple[str, ...]:
     """Each line once, with the ranks it is true of where it is not true of all."""
     ranks: dict[str, list[int]] = {}
     for rank, of_rank in sorted(lines.items()):
-        for line in of_rank:
+        for line in dict.fromkeys(of_rank):
             ranks.setdefault(line, []).append(rank)
     everywhere = len(lines)
     return tuple(line if len(of) == everywhere else f"rank {ranges(of)}: {line}" for line, of in ranks.items())
