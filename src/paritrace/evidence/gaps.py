@@ -39,6 +39,7 @@ class CountedGap(StrEnum):
     SPAWNED_CHILD_NOT_COVERED = "spawned_child_not_covered"
     NOT_OBSERVABLE_COMPILED = "not_observable_compiled"
     NOT_OBSERVABLE_CUDA_GRAPH = "not_observable_cuda_graph"
+    NOT_OBSERVABLE_IN_FLIGHT = "not_observable_in_flight"  # a collective that was never seen to complete (CA-31)
     DROPPED_QUEUE_FULL = "dropped_queue_full"
     OVER_BUDGET = "over_budget"
     LINK_AMBIGUOUS = "link_ambiguous"

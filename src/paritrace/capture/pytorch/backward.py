@@ -18,7 +18,7 @@ from paritrace.evidence.gaps import CaptureGap, CountedGap, Gap
 class BackwardObserver:
     """Stands before `torch.autograd.backward` and `torch.autograd.grad`; both run unchanged."""
 
-    def __init__(self, recorder: Recorder, *, begins: Callable[[bool], None], ended: Callable[[], None]) -> None:
+    def __init__(self, recorder: Recorder, *, begins: Callable[[bool], None], ended: Callable[[bool], None]) -> None:
         self._recorder = recorder
         self._begins = begins
         self._ended = ended
@@ -46,9 +46,12 @@ class BackwardObserver:
                 return original(*args, **kwargs)
             self._start(args, kwargs, loss=loss)
             try:
-                return original(*args, **kwargs)
-            finally:
-                self._ended()
+                result = original(*args, **kwargs)
+            except BaseException:
+                self._ended(False)
+                raise
+            self._ended(True)
+            return result
 
         call.__name__ = call.__qualname__ = original.__name__
         call.__doc__ = original.__doc__

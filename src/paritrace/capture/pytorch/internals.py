@@ -48,6 +48,15 @@ _push_mode: Callable[[object], None] = vars(_python_dispatch)["_push_mode"]
 _pop_mode: Callable[[], object] = vars(_python_dispatch)["_pop_mode"]
 
 
+_dispatch_mode: Callable[[Any], object] = _torch_c["_get_dispatch_mode"]
+_FAKE: Any = _torch_c["_TorchDispatchModeKey"].FAKE
+
+
+def fake_mode_active() -> bool:
+    """Whether operators make fake tensors on this thread."""
+    return _dispatch_mode(_FAKE) is not None
+
+
 def generator_address(generator: torch.Generator) -> int:
     """Address of the generator itself, which several Python objects may stand for."""
     known: Any = generator
@@ -80,6 +89,12 @@ def free_weak_storage(reference: int) -> None:
     """Give a weak reference back."""
     storage: Any = torch.UntypedStorage
     storage._free_weak_ref(reference)
+
+
+def storage_behind(reference: int) -> Any:
+    """The storage of a weak reference; None where its data is gone."""
+    storage: Any = torch.UntypedStorage
+    return storage._new_with_weak_ptr(reference)
 
 
 def watch_gradient(tensor: torch.Tensor, hook: Callable[[torch.Tensor], None]) -> None:

@@ -36,18 +36,40 @@ class ForwardNodes:
         self._last = sequence_number()
         self._owners: dict[int, tuple[int, str]] = {}
         self._groups: dict[int, int] = {}
+        self._outer: tuple[int, str] | None = None
         self.other_threads = False
+
+    def outer(self, base: str, *, grad_enabled: bool, asks_for_grad: bool) -> None:
+        """An operator on a wrapper, such as a DTensor, is dispatched: its node belongs to the call of the same operator
+        on what is wrapped, which has no node of its own."""
+        now = sequence_number()
+        if now > self._last:
+            self._last = now
+            self._outer = None
+            if not grad_enabled or asks_for_grad:
+                self._outer = (now - 1, base if grad_enabled else "")
 
     def claim(self, record: int, *, base: str, grad_enabled: bool, asks_for_grad: bool) -> None:
         """A forward call is being dispatched."""
         now = sequence_number()
         if now <= self._last:
+            if self._outer is not None:
+                self._claim_outer(self._outer, record, base)
             return
+        self._outer = None
         self._last = now
         if not grad_enabled:
             self._groups.setdefault(now - 1, record)
         elif asks_for_grad:
             self._owners[now - 1] = (record, base)
+
+    def _claim_outer(self, outer: tuple[int, str], record: int, base: str) -> None:
+        number, wanted = outer
+        if base == wanted:
+            self._owners[number] = (record, base)
+            self._outer = None
+        else:
+            self._groups.setdefault(number, record)
 
     def link(self, node: AutogradNode, name: str) -> Link:
         """The forward call of the node that a backward call runs under."""
@@ -66,6 +88,7 @@ class ForwardNodes:
         """A step has ended; its graph is gone or is not followed further."""
         self._owners.clear()
         self._groups.clear()
+        self._outer = None
         self.other_threads = False
 
 

@@ -22,7 +22,7 @@ from paritrace.capture.pytorch.memory import RELEASED, holds_bytes
 from paritrace.capture.pytorch.parts import part_of
 from paritrace.capture.pytorch.registers import Registers
 from paritrace.capture.pytorch.scopes import Entered
-from paritrace.capture.pytorch.storages import UNINITIALISED, WriteLog
+from paritrace.capture.pytorch.storages import IN_FLIGHT, UNINITIALISED, WriteLog
 from paritrace.capture.pytorch.wrappers import class_name, original_class
 from paritrace.capture.recorder import Recorder
 from paritrace.evidence import calls
@@ -185,6 +185,9 @@ class ModuleObserver:
         part = part_of(tensor)
         if not holds_bytes(part, kind.geometry, part.data_ptr()):
             slots.append(calls.Slot(name, kind.id, RELEASED, source))
+            return
+        if self._log.in_flight(part, kind):
+            slots.append(calls.Slot(name, kind.id, IN_FLIGHT, source))
             return
         detail, bits = self._summaries.detail(part, kind, call=record, side=side, slot=len(slots))
         slots.append(calls.Slot(name, kind.id, bits, source, How.READ))

@@ -12,6 +12,7 @@ import torch
 
 from paritrace.capture.own_time import OwnTime
 from paritrace.capture.pytorch.backward import BackwardObserver
+from paritrace.capture.pytorch.counters import CollectiveCounter
 from paritrace.capture.pytorch.flatten import tensors
 from paritrace.capture.pytorch.internals import (
     dispatch_mode_stack,
@@ -26,6 +27,7 @@ from paritrace.capture.pytorch.optimizers import OptimizerObserver, steps_on_sta
 from paritrace.capture.pytorch.parts import part_of
 from paritrace.capture.pytorch.regions import CompiledRegions
 from paritrace.capture.pytorch.registers import Registers
+from paritrace.capture.pytorch.works import WorkObserver
 from paritrace.capture.recorder import Recorder
 from paritrace.evidence.calls import Level, OriginKind
 from paritrace.evidence.gaps import CountedGap
@@ -47,6 +49,8 @@ class TorchObserver:
         self._optimizers = OptimizerObserver(begins=self._optimizer_begins, ended=self._optimizer_ended)
         self._inventory = Inventory(recorder, registers)
         self._regions = CompiledRegions(self._ops.around_region)
+        self._works = WorkObserver(self._ops.collectives)
+        self._counter = CollectiveCounter(recorder, registers.groups)
         if recorder.own_time is not None:
             self._measure(recorder.own_time)
         self._mode = OpMode(self._ops)
@@ -59,7 +63,8 @@ class TorchObserver:
     def _measure(self, own_time: OwnTime) -> None:
         """Take the time of everything that works inside the workload's steps; before any of it is installed."""
         own_time.cover(self._modules, "_enter", "_record", "_record_gradient", "observe")
-        own_time.cover(self._ops, "begin", "end", "raised", "_begin_region")
+        own_time.cover(self._ops, "begin", "end", "raised", "unwraps", "_begin_region")
+        own_time.cover(self._ops.collectives, "work_waited", "waiting_ended", "backward_ended")
         own_time.cover(self._backward, "_start")
         own_time.cover(self._optimizers, "_before", "_after")
 
@@ -69,6 +74,7 @@ class TorchObserver:
         self._backward.install()
         self._regions.install()
         self._optimizers.install()
+        self._guarded(self._counter.begin)
         self._live = True
         self._set_active(True)
 
@@ -84,6 +90,8 @@ class TorchObserver:
         self._regions.remove()
         self._optimizers.remove()
         self._leave_mode()
+        self._works.remove()
+        self._ops.collectives.stop()
         self._ops.log.forget()
 
     @property
@@ -114,6 +122,7 @@ class TorchObserver:
         """In a forked child nothing of ours runs (CA-10, N-10)."""
         self._live = False
         self._set_active(False)
+        self._ops.collectives.flights.abandon()
 
     def parent_after_fork(self) -> None:
         if self._live:
@@ -146,6 +155,7 @@ class TorchObserver:
             self._end_step()
 
     def _end_step(self, to: int | None = None) -> None:
+        self._guarded(self._counter.mark)
         self._recorder.end_step(to)
         self._ops.step_ended()
         self._scopes.step_ended()
@@ -166,9 +176,11 @@ class TorchObserver:
         self._ops.create_graph = create_graph
         self._recorder.steps.backward_begins()
 
-    def _backward_ended(self) -> None:
+    def _backward_ended(self, normally: bool) -> None:
         self._recorder.steps.backward_ended()
         self._ops.create_graph = False
+        if normally and not self._recorder.steps.backward_depth:
+            self._guarded(self._ops.collectives.backward_ended)
 
     def _optimizer_begins(self, optimizer: torch.optim.Optimizer) -> None:
         if not self._here():
@@ -205,6 +217,7 @@ class TorchObserver:
         if not ended:
             return
         finished = steps.due
+        self._guarded(self._counter.mark)
         self._recorder.end_step()
         if finished:
             self._guarded(self._inventory.begin)  # what the last step left: weights+1
@@ -223,6 +236,7 @@ class TorchObserver:
             self._enter_mode()
         else:
             self._leave_mode()
+            self._ops.collectives.stop()
 
     def _prepare_mode(self) -> None:
         """The next step may be captured from its first operator on, before any hook of ours is called again."""
@@ -235,6 +249,7 @@ class TorchObserver:
         """Enter the mode; under those of the workload, whose leaving would take ours for theirs otherwise."""
         if self._mode_entered:
             return
+        self._works.install()
         self._mode_below = bool(dispatch_mode_stack())
         if self._mode_below:
             enter_below(self._mode)

@@ -7,6 +7,8 @@ from typing import Any
 
 import torch
 
+from paritrace.capture.pytorch.collectives import CollectiveFacts, facts_of
+
 _OVERWRITES = frozenset(
     (
         "copy_",
@@ -50,7 +52,10 @@ _UNDECLARED_WRITES: dict[str, set[int | str]] = {
     "cudnn_batch_norm": {3, 4, "running_mean", "running_var"},
     "miopen_batch_norm": {3, 4, "running_mean", "running_var"},
 }
-_COLLECTIVES = frozenset({"c10d", "_c10d_functional", "c10d_functional"})
+# Results that lie in an argument and are written, which these schemas do not declare either.
+_WRITTEN_RESULTS = {"fsdp::all_gather_copy_in": frozenset({0})}
+_SHARDING = "fsdp"  # namespace of what fills and empties the parameters of a sharded module
+_WAITS = "wait_tensor"
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +66,8 @@ class Operator:
     without being read. `base` is the name without underscores, for checking a backward link. `reads_storage`: an
     argument is a storage, no tensor, whose bytes come from outside what is observed (a file that `torch.load` reads).
     `is_view`: every output aliases an input that is not written, so that readers of it read what made the input.
-    `partly`: which elements it writes depends on values, and the rest stays as it was.
+    `partly`: which elements it writes depends on values, and the rest stays as it was. `waits`: it returns when the
+    collective that makes its argument has completed. `shards`: a sharded module's parameters come or go.
     """
 
     name: str
@@ -71,22 +77,25 @@ class Operator:
     inplace: bool
     uninitialised: bool
     seeded: bool
-    collective: bool
     function_id: int
     reads_storage: bool = False
     is_view: bool = False
     partly: bool = False
+    collective: CollectiveFacts | None = None
+    waits: bool = False
+    shards: bool = False
+    written_results: frozenset[int] = frozenset()
 
 
 def region(function_id: int) -> Operator:
     """A compiled region, seen from outside."""
-    return Operator(REGION, "", frozenset(), frozenset(), False, False, False, False, function_id)
+    return Operator(REGION, "", frozenset(), frozenset(), False, False, False, function_id)
 
 
 def describe(func: Any, function_id: int) -> Operator:
     """Read an `OpOverload`'s schema; a higher-order operator has none and writes nothing that is known."""
     if not isinstance(func, torch._ops.OpOverload):
-        return Operator(str(func), "", frozenset(), frozenset(), False, False, False, False, function_id)
+        return Operator(str(func), "", frozenset(), frozenset(), False, False, False, function_id)
     schema = func._schema
     name = schema.name.partition("::")[2]
     written: set[int | str] = set()
@@ -99,6 +108,10 @@ def describe(func: Any, function_id: int) -> Operator:
                 outs |= keys
     if name in _UNDECLARED_WRITES:
         written |= _UNDECLARED_WRITES[name]
+    collective = facts_of(func)
+    if collective is not None:
+        written |= collective.written
+        outs |= collective.unread
     overwrites: set[int | str] = {0, "self"} if name in _OVERWRITES or _is_random_fill(name) else set[int | str]()
     return Operator(
         name=str(func),
@@ -108,11 +121,15 @@ def describe(func: Any, function_id: int) -> Operator:
         inplace=bool(written) and not outs and name not in _UNDECLARED_WRITES,
         uninitialised=name.startswith(_ALLOCATES),
         seeded=torch.Tag.nondeterministic_seeded in func.tags,
-        collective=func.namespace in _COLLECTIVES,
         function_id=function_id,
         partly=name in _PARTLY,
         reads_storage=any(str(argument.type) == "Storage" for argument in schema.arguments),
-        is_view=bool(schema.returns) and all(_is_alias(returned.alias_info) for returned in schema.returns),
+        is_view=name == _WAITS
+        or (bool(schema.returns) and all(_is_alias(returned.alias_info) for returned in schema.returns)),
+        collective=collective,
+        waits=name == _WAITS,
+        shards=func.namespace == _SHARDING,
+        written_results=_WRITTEN_RESULTS.get(schema.name, frozenset()),
     )
 
 

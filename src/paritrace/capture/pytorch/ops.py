@@ -5,11 +5,14 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
+from types import FrameType
 from typing import Any
 
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
+from paritrace.capture.pytorch.collective_calls import CollectiveCalls, Owner
+from paritrace.capture.pytorch.flights import NOT_RECORDED
 from paritrace.capture.pytorch.internals import current_node
 from paritrace.capture.pytorch.links import ACCUMULATE, NO_LINK, UNLINKED, ForwardNodes, Link, Originals
 from paritrace.capture.pytorch.numbers import run_operator
@@ -18,10 +21,12 @@ from paritrace.capture.pytorch.registers import Registers
 from paritrace.capture.pytorch.scalars import ScalarTexts
 from paritrace.capture.pytorch.slots import Slots
 from paritrace.capture.pytorch.storages import WriteLog
+from paritrace.capture.pytorch.tensor_wrappers import TensorWrappers
 from paritrace.capture.recorder import Recorder
 from paritrace.capture.sites import Place
 from paritrace.evidence import calls
 from paritrace.evidence.calls import Flag, Level
+from paritrace.evidence.distributed import Collective
 from paritrace.evidence.gaps import CountedGap
 
 _grad_enabled = torch.is_grad_enabled
@@ -44,6 +49,8 @@ class Begun:
     scalars: int
     inputs: tuple[calls.Slot, ...]
     started_ns: int
+    owner: Owner | None = None
+    collective: Collective | None = None
 
 
 class OpMode(TorchDispatchMode):
@@ -72,6 +79,8 @@ class OpMode(TorchDispatchMode):
         kwargs = kwargs or {}
         if not observer.active:
             return run_operator(func, args, kwargs)
+        if types and observer.unwraps(func, types, args, kwargs):
+            return NotImplemented
         begun = observer.begin(func, args, kwargs)
         if begun is None:
             return run_operator(func, args, kwargs)
@@ -108,12 +117,15 @@ class OpObserver:
         self._scalars = ScalarTexts(recorder.definitions)
         unknown = recorder.definitions.origin(calls.OriginKind.UNKNOWN, "")
         self.log = WriteLog(unknown=unknown, check_reuse=recorder.settings.check_reuse)
+        self.collectives = CollectiveCalls(recorder, registers, log=self.log)
         self.slots = Slots(
             kinds=registers.kinds,
             log=self.log,
+            flights=self.collectives.flights,
             definitions=recorder.definitions,
             summaries=registers.summaries if recorder.settings.statistics else None,
         )
+        self._wrappers = TensorWrappers()
         self._nodes = ForwardNodes()
         self._originals = Originals()
         self._scope_of: dict[int, int] = {}
@@ -157,9 +169,25 @@ class OpObserver:
     def step_ended(self) -> None:
         """Reuse and links do not cross a step (CA-32)."""
         self.log.forget()
+        self.collectives.step_ended()
         self._nodes.forget()
         self._originals.forget()
         self._scope_of.clear()
+
+    def unwraps(self, func: Any, types: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
+        """Whether an argument wraps other tensors, so that this operator is seen where it is applied to them."""
+        try:
+            if not self._wrappers.among(types):
+                return False
+            grad_enabled = _grad_enabled()
+            if current_node() is None:
+                if self._recorder.steps.due and grad_enabled:
+                    self._on_grad_op()
+                asks = grad_enabled and any(_asks(value) for value in (*args, *kwargs.values()))
+                self._nodes.outer(_base(func), grad_enabled=grad_enabled, asks_for_grad=asks)
+        except Exception as error:  # noqa: BLE001  a fault of ours becomes a gap (P6)
+            self._recorder.count(CountedGap.CAPTURE_ERROR, f"{func}: {type(error).__name__}")
+        return True
 
     def begin(self, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Begun | None:
         """Summarise the inputs before the operator runs; None when this call is not recorded."""
@@ -170,15 +198,22 @@ class OpObserver:
             if operator is IGNORED:
                 return None
             recorder = self._recorder
+            frame = sys._getframe(2)
+            if frame.f_code is _DISPATCH:  # while our own time is measured, one more frame of ours is in between
+                frame = sys._getframe(3)
+            if self._wrappers.met and self._wrappers.propagates(frame):
+                return None
             node = current_node()
             grad_enabled = _grad_enabled()
-            if recorder.steps.due and grad_enabled and node is None:
+            if recorder.steps.due and grad_enabled and node is None and operator.collective is None:
                 self._on_grad_op()
                 if not self.active:
                     return None
-            place = recorder.sites.place(sys._getframe(2))
+            if recorder.steps.backward_depth:
+                self.collectives.before(frame, node, operator, args)
+            place = recorder.sites.place(frame)
             if not self._everything and not self._selected(operator, place):
-                return None
+                return self._leave_out(operator, place, args, kwargs)
             return self._begin(operator, place, node, grad_enabled, (args, kwargs))
         except Exception as error:  # noqa: BLE001  a fault of ours becomes a gap (P6)
             self._recorder.count(CountedGap.CAPTURE_ERROR, f"{func}: {type(error).__name__}")
@@ -198,6 +233,8 @@ class OpObserver:
         args, kwargs = arguments
         if self._inside_region:
             self.log.forget()  # compiled code between two extern kernels writes unseen
+        elif self.collectives.unseen_writes:
+            self.log.void()
         inputs, asks = self.slots.inputs(record, args, kwargs, operator.overwritten)
         if operator.seeded:
             inputs.append(self._generators.slot(kwargs.get("generator"), self._kinds, recorder.definitions))
@@ -207,8 +244,9 @@ class OpObserver:
         if operator.is_view:
             flags |= Flag.VIEW
         scope = self._scopes.scope
+        collective = operator.collective
         slots = tuple(inputs)
-        link, node_name = UNLINKED, NO_LINK
+        link, node_name, owner = UNLINKED, NO_LINK, None
         if node is None:
             self._nodes.claim(record, base=operator.base, grad_enabled=grad_enabled, asks_for_grad=asks)
             self._originals.add(self._identity(operator, place, scope), record, slots)
@@ -217,7 +255,7 @@ class OpObserver:
             self._nodes.claim(record, base=operator.base, grad_enabled=grad_enabled, asks_for_grad=asks)
             link = self._originals.find(self._identity(operator, place, scope), slots)
         else:
-            link, node_name = self._backward_link(node)
+            link, node_name, owner = self._backward_link(node)
             if link.record >= 0:
                 scope = self._scope_of.get(link.record, scope)
         self._scope_of[record] = scope
@@ -234,10 +272,22 @@ class OpObserver:
             flags=flags,
             link=link.record,
             node=node_name,
-            scalars=self._scalars.of(args, kwargs),
+            scalars=self._scalars.of(args if collective is None else collective.hidden(args), kwargs),
             inputs=slots,
             started_ns=recorder.now_ns(),
+            owner=owner,
+            collective=None if collective is None else self.collectives.describe(record, collective, args),
         )
+
+    def _leave_out(
+        self, operator: Operator, place: Place, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> Begun | None:
+        """A call that is not selected: what it writes is void all the same, and in flight if it is a collective."""
+        if operator.collective is None:
+            self.slots.void(operator, args, kwargs)
+            return None
+        record = self.collectives.describe(NOT_RECORDED, operator.collective, args)
+        return Begun(NOT_RECORDED, operator, place, 0, -1, -1, 0, -1, -1, -1, (), 0, None, record)
 
     def raised(self, begun: Begun) -> None:
         """The operator raised: a record without outputs, flagged."""
@@ -246,19 +296,44 @@ class OpObserver:
 
     def end(self, begun: Begun, args: tuple[Any, ...], kwargs: dict[str, Any], result: Any) -> None:
         """Summarise what the operator returned and what it wrote in place."""
+        operator = begun.operator
         try:
-            outputs = self.slots.outputs(begun.id, begun.operator, (args, kwargs), result)
+            if operator.waits:
+                self.collectives.flights.wait_tensor(args[0])
+            if operator.collective is None or operator.collective.blocks:
+                outputs = self.slots.outputs(begun.id, operator, (args, kwargs), result)
+            else:
+                outputs, landings = self.slots.launched(begun.id, operator, (args, kwargs), result)
+                self.collectives.launched(begun.id, operator.collective, landings, result, _outside(sys._getframe(2)))
+            if begun.owner is not None:
+                self._accumulated(begun.owner, operator, (args, kwargs), result)
+            if operator.shards:
+                self.log.void()
         except Exception as error:  # noqa: BLE001  a fault of ours becomes a gap (P6)
-            self._recorder.count(CountedGap.CAPTURE_ERROR, f"{begun.operator.name}: {type(error).__name__}")
+            self._recorder.count(CountedGap.CAPTURE_ERROR, f"{operator.name}: {type(error).__name__}")
             outputs = ()
-        if begun.operator.reads_storage:
+        if operator.reads_storage:
             begun.inputs += tuple(self.slots.from_storage(slot) for slot in outputs[:1])
         self._emit(begun, outputs)
+        if operator.collective is not None and operator.collective.blocks:
+            self.collectives.flights.completed_at_once(begun.id)
+
+    def _accumulated(
+        self, owner: Owner, operator: Operator, arguments: tuple[tuple[Any, ...], dict[str, Any]], result: Any
+    ) -> None:
+        if operator.written:
+            self.collectives.accumulated(owner, operator, self.slots.written(operator, *arguments))
+        else:
+            self.collectives.copied(arguments[0], result)
 
     def _emit(self, begun: Begun, outputs: tuple[calls.Slot, ...]) -> None:
         recorder = self._recorder
+        if begun.id == NOT_RECORDED:
+            return
         left = recorder.sequence
         recorder.sequence = left + 1
+        if begun.collective is not None:
+            recorder.emit(begun.collective)
         recorder.emit(
             calls.Call(
                 begun.id,
@@ -285,12 +360,13 @@ class OpObserver:
                 recorder.emit(detail)
             self.slots.details.clear()
 
-    def _backward_link(self, node: Any) -> tuple[Link, int]:
+    def _backward_link(self, node: Any) -> tuple[Link, int, Owner | None]:
         name = node.name()
         if name == ACCUMULATE:
-            owner = self._names.of_parameter(node.variable)
-            return UNLINKED, self._recorder.definitions.name(f"AccumulateGrad:{owner}")
-        return self._nodes.link(node, name), self._recorder.definitions.name(name)
+            variable = node.variable
+            owner = Owner(self._names.of_parameter(variable), variable.numel())
+            return UNLINKED, self._recorder.definitions.name(f"AccumulateGrad:{owner.name}"), owner
+        return self._nodes.link(node, name), self._recorder.definitions.name(name), None
 
     def _identity(self, operator: Operator, place: Place, scope: int) -> tuple[object, ...]:
         """What a call and its recomputation share: a checkpointed block runs again without the modules around it, and
@@ -310,3 +386,21 @@ class OpObserver:
         name = self._recorder.definitions.function(str(func), Level.OP)
         described = self._operators[func] = describe(func, name)
         return described
+
+
+_DISPATCH = OpMode.__torch_dispatch__.__code__
+
+
+def _outside(frame: FrameType) -> FrameType | None:
+    return frame.f_back if frame.f_code is _DISPATCH else frame
+
+
+def _asks(value: Any) -> bool:
+    if isinstance(value, (list, tuple)):
+        return any(_asks(item) for item in value)
+    return isinstance(value, torch.Tensor) and value.requires_grad
+
+
+def _base(func: Any) -> str:
+    """An operator's name without underscores, as `Operator.base` has it."""
+    return func._schema.name.partition("::")[2].replace("_", "").lower() if hasattr(func, "_schema") else ""

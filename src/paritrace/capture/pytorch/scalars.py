@@ -43,11 +43,20 @@ def _add(key: list[object], name: object, value: Any) -> None:
         # Not a number is equal to nothing, zero to its negative: both go by their text.
         key += (name, type(value), value if value == value and value != 0 else repr(value))
     elif isinstance(value, (list, tuple)):
-        items = tuple(item for item in value if not isinstance(item, torch.Tensor))
+        items = tuple(_plain(item) for item in value if not isinstance(item, torch.Tensor))
         if items:
             key += (name, type(value), repr(items)[:MAX_TEXT])
     else:
         key += (name, type(value), str(value)[:MAX_TEXT] if isinstance(value, torch.device) else type(value).__name__)
+
+
+def _plain(item: Any) -> Any:
+    """An item of a list without what belongs to this process: an object's text would hold its address."""
+    if item is None or isinstance(item, _ATOMS):
+        return item
+    if isinstance(item, (list, tuple)):
+        return tuple(_plain(inner) for inner in item if not isinstance(inner, torch.Tensor))
+    return str(item) if isinstance(item, (torch.device, torch.SymInt)) else type(item).__name__
 
 
 def _texts(key: tuple[object, ...]) -> dict[str, str]:

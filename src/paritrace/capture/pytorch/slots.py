@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import torch
 
 from paritrace.capture.definitions import Definitions
+from paritrace.capture.pytorch.flights import Flights, Landing
 from paritrace.capture.pytorch.kinds import Kinds, KnownKind
 from paritrace.capture.pytorch.operators import Operator
-from paritrace.capture.pytorch.storages import UNINITIALISED, WriteLog
+from paritrace.capture.pytorch.parts import part_of
+from paritrace.capture.pytorch.storages import IN_FLIGHT, UNINITIALISED, WriteLog
 from paritrace.capture.pytorch.summarising import Summarising
 from paritrace.evidence import calls
 from paritrace.evidence.calls import How
-from paritrace.evidence.gaps import CaptureGap, Gap
 
 _Tensor = torch.Tensor
-_IN_FLIGHT = Gap(CaptureGap.IN_FLIGHT)
+_PLAIN = frozenset({torch.Tensor, torch.nn.Parameter})
 
 
 class Slots:
@@ -25,8 +27,17 @@ class Slots:
     `details` holds the summaries made since it was last taken.
     """
 
-    def __init__(self, *, kinds: Kinds, log: WriteLog, definitions: Definitions, summaries: Summarising | None) -> None:
+    def __init__(
+        self,
+        *,
+        kinds: Kinds,
+        log: WriteLog,
+        flights: Flights,
+        definitions: Definitions,
+        summaries: Summarising | None,
+    ) -> None:
         self.details: list[calls.Detail] = []
+        self._flights = flights
         self._summaries = summaries
         self._kinds = kinds
         self._log = log
@@ -50,6 +61,10 @@ class Slots:
                         asks = asks or item.requires_grad
                         name = self._position("args", index, inner)
                         self._add_input(found, record, name, item, index in overwritten)
+                    elif isinstance(item, (list, tuple)):
+                        for name, tensor in self._named_tensors(("args", index, inner), item):
+                            asks = asks or tensor.requires_grad
+                            self._add_input(found, record, name, tensor, index in overwritten)
         for key, value in kwargs.items():
             for name, item in self._named_tensors(("kwargs", key), value):
                 asks = asks or item.requires_grad
@@ -60,7 +75,7 @@ class Slots:
         self, record: int, operator: Operator, arguments: tuple[tuple[Any, ...], dict[str, Any]], result: Any
     ) -> tuple[calls.Slot, ...]:
         """Slots of the results, then of arguments written in place that were not returned."""
-        returned = _tensors(result)
+        named = list(self._named_results(result))
         written: list[tuple[int, torch.Tensor]] = []
         if operator.written:
             written = list(self._written(operator.written, *arguments))
@@ -69,13 +84,44 @@ class Slots:
                 if kind.readable:
                     self._log.written(tensor, kind, partly=operator.partly)
         wrote = {id(tensor) for _, tensor in written}
-        named = [(self._position("out", index) if index >= 0 else self._name("out"), item) for index, item in returned]
-        seen = {id(tensor) for _, tensor in returned}
+        if operator.written_results:
+            for index in operator.written_results:
+                self._log.written(named[index][1], self._kinds.of(named[index][1]))
+                wrote.add(id(named[index][1]))
+        seen = {id(tensor) for _, tensor in named}
         named += [(name, tensor) for name, tensor in written if id(tensor) not in seen]
         return tuple(
             self._output(record, index, name, tensor, operator, id(tensor) in wrote)
             for index, (name, tensor) in enumerate(named)
         )
+
+    def launched(
+        self, record: int, operator: Operator, arguments: tuple[tuple[Any, ...], dict[str, Any]], result: Any
+    ) -> tuple[tuple[calls.Slot, ...], list[tuple[torch.Tensor, Landing]]]:
+        """Slots of what a collective writes, in flight from now on, and where each of them will land."""
+        named = list(self._named_results(result))
+        seen = {id(tensor) for _, tensor in named}
+        named += [item for item in self._written(operator.written, *arguments) if id(item[1]) not in seen]
+        slots: list[calls.Slot] = []
+        landings: list[tuple[torch.Tensor, Landing]] = []
+        for index, (name, tensor) in enumerate(named):
+            kind = self._kinds.of(tensor)
+            landing = self._flights.landing(tensor, kind, call=record, index=index)
+            slots.append(calls.Slot(name, kind.id, landing.gap or IN_FLIGHT))
+            landings.append((tensor, landing))
+        return tuple(slots), landings
+
+    def written(self, operator: Operator, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Iterator[torch.Tensor]:
+        """The tensors that a call writes in place."""
+        for _, tensor in self._written(operator.written, args, kwargs):
+            yield tensor
+
+    def void(self, operator: Operator, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        """A call that is not recorded writes these: what was known of them is void."""
+        for _, tensor in self._written(operator.written, args, kwargs):
+            kind = self._kinds.of(tensor)
+            if kind.readable:
+                self._log.written(tensor, kind, partly=operator.partly)
 
     def from_storage(self, output: calls.Slot) -> calls.Slot:
         """The input slot for a storage that an operator made into this output: the same bytes, source unknown."""
@@ -88,6 +134,8 @@ class Slots:
         if not kind.readable:
             found.append(calls.Slot(name, kind.id, kind.geometry.gap or UNINITIALISED, self._unknown))
             return
+        if type(tensor) not in _PLAIN:
+            tensor = part_of(tensor)
         if overwritten:
             found.append(calls.Slot(name, kind.id, UNINITIALISED, self._log.source(tensor, kind)))
             return
@@ -116,8 +164,8 @@ class Slots:
         kind = self._kinds.of(tensor)
         if not kind.readable:
             return calls.Slot(name, kind.id, kind.geometry.gap or UNINITIALISED)
-        if operator.collective:
-            return calls.Slot(name, kind.id, _IN_FLIGHT)
+        if type(tensor) not in _PLAIN:
+            tensor = part_of(tensor)
         bits, how = self._log.produced(
             tensor, kind, by=(record, index), wrote=wrote, uninitialised=operator.uninitialised
         )
@@ -126,7 +174,9 @@ class Slots:
             self._summarise(self._summaries, tensor, kind, slot, (record, "o", index))
         return slot
 
-    def _written(self, keys: frozenset[int | str], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    def _written(
+        self, keys: frozenset[int | str], args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> Iterator[tuple[int, torch.Tensor]]:
         for index, value in enumerate(args):
             if index in keys:
                 yield from self._named_tensors(("args", index), value)
@@ -134,13 +184,23 @@ class Slots:
             if key in keys:
                 yield from self._named_tensors(("kwargs", key), value)
 
-    def _named_tensors(self, place: tuple[str, int | str], value: Any) -> Any:
+    def _named_tensors(self, place: tuple[object, ...], value: Any) -> Iterator[tuple[int, torch.Tensor]]:
         if isinstance(value, _Tensor):
             yield self._position(*place), value
         elif isinstance(value, (list, tuple)):
             for inner, item in enumerate(value):
+                yield from self._named_tensors((*place, inner), item)
+
+    def _named_results(self, result: Any) -> Iterator[tuple[int, torch.Tensor]]:
+        """Tensors of a result; the slot of a single one is `out`, of others `out[0]`, `out[0][1]`."""
+        if isinstance(result, _Tensor):
+            yield self._name("out"), result
+        elif isinstance(result, (list, tuple)):
+            for index, item in enumerate(result):
                 if isinstance(item, _Tensor):
-                    yield self._position(*place, inner), item
+                    yield self._position("out", index), item
+                else:
+                    yield from self._named_tensors(("out", index), item)
 
     def _position(self, *key: object) -> int:
         found = self._positions.get(key)
@@ -149,17 +209,3 @@ class Slots:
             text = f"kwargs.{first}" if root == "kwargs" else f"{root}[{first}]"
             found = self._positions[key] = self._name(text + "".join(f"[{index}]" for index in rest))
         return found
-
-
-def _tensors(result: Any) -> list[tuple[int, torch.Tensor]]:
-    """Tensors of a result with their index; a single tensor has index -1 (its slot is `out`)."""
-    if isinstance(result, _Tensor):
-        return [(-1, result)]
-    found: list[tuple[int, torch.Tensor]] = []
-    if isinstance(result, (list, tuple)):
-        for index, item in enumerate(result):
-            if isinstance(item, _Tensor):
-                found.append((index, item))
-            elif isinstance(item, (list, tuple)):
-                found += [(index, inner) for inner in item if isinstance(inner, _Tensor)]
-    return found

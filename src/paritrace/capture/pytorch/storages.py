@@ -10,20 +10,24 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
-from paritrace.capture.pytorch.internals import free_weak_storage, storage_id, weak_storage
+from paritrace.capture.pytorch.internals import free_weak_storage, storage_behind, storage_id, weak_storage
 from paritrace.capture.pytorch.kinds import KnownKind
 from paritrace.capture.pytorch.memory import RELEASED, fingerprint_in_memory_order, holds_bytes
 from paritrace.evidence.calls import How
 from paritrace.evidence.gaps import CaptureGap, Gap
 
 UNINITIALISED = Gap(CaptureGap.UNINITIALISED)
+IN_FLIGHT = Gap(CaptureGap.IN_FLIGHT)
 MAX_TRACKED_BYTES = 1 << 28  # a half-written buffer beyond 256 MiB stays a gap instead of costing as much memory again
+
+
+Span = tuple[int, int]  # addresses, half open
 
 
 class Entry:
     """What is known of one storage since the step began."""
 
-    __slots__ = ("bits", "origins", "producers", "unwritten", "weak", "writer")
+    __slots__ = ("bits", "flights", "origins", "producers", "unwritten", "weak", "writer")
 
     def __init__(self, weak: int) -> None:
         self.weak = weak
@@ -32,6 +36,7 @@ class Entry:
         self.producers: dict[tuple[int, tuple[object, ...]], tuple[int, int]] = {}
         self.origins: dict[tuple[int, tuple[object, ...]], int] = {}
         self.unwritten: npt.NDArray[np.bool_] | bool = False  # True: no byte was ever written
+        self.flights: list[Span] = []  # what collectives that have not completed may write at any moment
 
 
 class WriteLog:
@@ -45,10 +50,74 @@ class WriteLog:
         self.stale = 0
 
     def forget(self) -> None:
-        """A step has ended, or something unobserved may have written: nothing is known any more."""
+        """A step has ended, or something unobserved may have written: only what is in flight is still known."""
+        flying: dict[int, Entry] = {}
+        for identity, entry in self._entries.items():
+            if entry.flights:
+                flying[identity] = entry
+                entry.bits.clear()
+                entry.producers.clear()
+                entry.origins.clear()
+            else:
+                free_weak_storage(entry.weak)
+        self._entries = flying
+
+    def void(self) -> None:
+        """No fingerprint is taken over from before; what made each tensor is still known."""
         for entry in self._entries.values():
-            free_weak_storage(entry.weak)
-        self._entries.clear()
+            entry.bits.clear()
+
+    def launched(self, tensor: torch.Tensor, kind: KnownKind, *, by: tuple[int, int]) -> Span:
+        """A collective writes this tensor from now on, until `landed`."""
+        self.written(tensor, kind)
+        entry, _ = self.entry(tensor)
+        entry.writer = by
+        address = tensor.data_ptr()
+        span = (address, address + kind.geometry.span)
+        entry.flights.append(span)
+        return span
+
+    def landed(self, identity: int, span: Span, *, by: tuple[int, int]) -> bool:
+        """A collective has completed: earlier fingerprints are void again. Whether nothing else flies over the span."""
+        entry = self._entries[identity]
+        entry.flights.remove(span)
+        entry.bits.clear()
+        entry.producers.clear()
+        entry.writer = by
+        return not _meets(entry.flights, span)
+
+    def guarded(self, weak: int) -> tuple[int, Span]:
+        """A storage, known by a weak reference, is written by somebody unseen from now on, until `landed`."""
+        storage = storage_behind(weak)
+        if storage is None:
+            return 0, (0, 0)
+        identity = storage._cdata
+        entry = self._entries.get(identity)
+        if entry is None:
+            entry = self._entries[identity] = Entry(storage._weak_ref())
+        span = (storage.data_ptr(), storage.data_ptr() + storage.nbytes())
+        entry.bits.clear()
+        entry.flights.append(span)
+        return identity, span
+
+    def known(self, identity: int, address: int, kind: KnownKind, bits: str) -> None:
+        """What a tensor holds has just been read by somebody else."""
+        self._entries[identity].bits[(address, kind.signature)] = bits
+
+    def abandoned(self, identity: int, span: Span) -> None:
+        """Nobody watches for the completion any longer."""
+        entry = self._entries.get(identity)
+        if entry is not None:
+            entry.flights.remove(span)
+            entry.bits.clear()
+
+    def in_flight(self, tensor: torch.Tensor, kind: KnownKind) -> bool:
+        """Whether a collective that has not completed may be writing into this tensor."""
+        entry = self._entries.get(storage_id(tensor))
+        if entry is None or not entry.flights:
+            return False
+        address = tensor.data_ptr()
+        return _meets(entry.flights, (address, address + kind.geometry.span))
 
     def entry(self, tensor: torch.Tensor) -> tuple[Entry, bool]:
         """The entry of a tensor's storage, and whether it is new to this step."""
@@ -103,6 +172,8 @@ class WriteLog:
     def _bits(
         self, entry: Entry, tensor: torch.Tensor, kind: KnownKind, address: int
     ) -> tuple[str | Gap[CaptureGap], How]:
+        if entry.flights and _meets(entry.flights, (address, address + kind.geometry.span)):
+            return IN_FLIGHT, How.READ
         if entry.unwritten is not False and self._holds_unwritten(entry, tensor, kind, address):
             return UNINITIALISED, How.READ
         key = (address, kind.signature)
@@ -143,6 +214,10 @@ class WriteLog:
         if isinstance(entry.unwritten, np.ndarray):
             return bool(_byte_view(entry.unwritten, tensor, kind, address).any())
         return entry.unwritten
+
+
+def _meets(flights: list[Span], span: Span) -> bool:
+    return any(start < span[1] and span[0] < end for start, end in flights)
 
 
 def _byte_view(

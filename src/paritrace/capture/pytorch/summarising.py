@@ -33,8 +33,13 @@ class Summarising:
 
         `bits`: the fingerprint in logical order, where it has just been taken.
         """
+        return self.detail_at(tensor.data_ptr(), kind, call=call, side=side, slot=slot, bits=bits)
+
+    def detail_at(
+        self, address: int, kind: KnownKind, *, call: int, side: str, slot: int, bits: str | None = None
+    ) -> tuple[calls.Detail, str]:
+        """The same for a tensor known by its address alone."""
         geometry = kind.geometry
-        address = tensor.data_ptr()
         buffer = logical_buffer(address, geometry)
         bits = bits or xxhash.xxh3_64_hexdigest(buffer)
         key = (bits, geometry.dtype, geometry.num_elements, kind.samples)

@@ -1,0 +1,138 @@
+"""What shows that a collective has completed: the functions of torch that return only when it has (CA-31).
+
+Each runs unchanged, with the arguments it was given; they are put back when the capture stops.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from types import CodeType, FrameType, ModuleType
+from typing import Any, Protocol
+
+import torch
+
+from paritrace.capture.arrival import WhenImported
+
+MODULE = "torch.distributed.distributed_c10d"
+# They launch collectives from C++ and wait for them before they return.
+_WAITING = ("_broadcast_coalesced", "_verify_params_across_processes")
+_VARARGS = 0x04
+_ENGINE: CodeType = vars(torch.autograd.graph)["_engine_run_backward"].__code__
+
+
+class WorkListener(Protocol):
+    """Told what was seen of collectives' works."""
+
+    def work_waited(self, work: object) -> None: ...
+    def future_taken(self) -> None: ...
+    def waiting_begins(self) -> int: ...
+    def waiting_ended(self, serial: int) -> None: ...
+
+
+class WorkObserver:
+    """Stands before `Work.wait`, `Work.get_future` and the functions that wait by themselves."""
+
+    def __init__(self, listener: WorkListener) -> None:
+        self._listener = listener
+        self._originals: list[tuple[Any, str, Any]] = []
+        self._arrival = WhenImported(MODULE, self._patch)
+        self._installed = False
+
+    def install(self) -> None:
+        if not self._installed:
+            self._installed = True
+            self._arrival.install()
+
+    def remove(self) -> None:
+        self._arrival.remove()
+        for owner, name, original in reversed(self._originals):
+            setattr(owner, name, original)
+        self._originals.clear()
+        self._installed = False
+
+    def _patch(self, module: ModuleType) -> None:
+        work = vars(module).get("Work")
+        package = sys.modules["torch.distributed"]
+        if work is None:  # a torch that was built without it
+            return
+        self._replace(work, "wait", self._waits)
+        self._replace(work, "get_future", self._takes_future)
+        for name in _WAITING:
+            self._replace(package, name, self._blocks)
+        reducer = vars(package).get("Reducer")
+        if reducer is not None:
+            self._replace(reducer, "_rebuild_buckets", self._blocks)
+
+    def _replace(self, owner: Any, name: str, around: Callable[[Any], Any]) -> None:
+        original = vars(owner).get(name)
+        if original is None:
+            return
+        bound = getattr(owner, name)
+        made = around(bound)
+        made.__name__, made.__qualname__ = bound.__name__, getattr(bound, "__qualname__", bound.__name__)
+        made.__doc__, made.__module__ = bound.__doc__, getattr(bound, "__module__", None)
+        self._originals.append((owner, name, original))
+        setattr(owner, name, made)
+
+    def _waits(self, original: Any) -> Any:
+        listener = self._listener
+
+        def wait(self: Any, *args: Any, **kwargs: Any) -> Any:
+            result = original(self, *args, **kwargs)
+            if result:
+                listener.work_waited(self)
+            return result
+
+        return wait
+
+    def _takes_future(self, original: Any) -> Any:
+        listener = self._listener
+
+        def get_future(self: Any, *args: Any, **kwargs: Any) -> Any:
+            listener.future_taken()
+            return original(self, *args, **kwargs)
+
+        return get_future
+
+    def _blocks(self, original: Any) -> Any:
+        listener = self._listener
+
+        def blocking(*args: Any, **kwargs: Any) -> Any:
+            serial = listener.waiting_begins()
+            result = original(*args, **kwargs)
+            listener.waiting_ended(serial)
+            return result
+
+        return blocking
+
+
+def from_engine(frame: FrameType | None) -> bool:
+    """Whether C++ that autograd's engine runs was called from this frame, with no Python in between."""
+    return frame is not None and frame.f_code is _ENGINE
+
+
+def for_reducer(frame: FrameType | None) -> bool:
+    """Whether DDP's reducer launches the collective of this frame: itself, or by a communication hook, whose result it
+    waits for. A hook is handed a bucket."""
+    inner: FrameType | None = None
+    while frame is not None:
+        if frame.f_code is _ENGINE:
+            return inner is None or _takes_bucket(inner)
+        inner, frame = frame, frame.f_back
+    return False
+
+
+def _takes_bucket(frame: FrameType) -> bool:
+    code = frame.f_code
+    varargs = bool(code.co_flags & _VARARGS)
+    if code.co_argcount < 2 and not varargs:
+        return False
+    bucket: Any = vars(sys.modules["torch.distributed"])["GradBucket"]
+    given = frame.f_locals
+    names = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount + varargs]
+    values = [given.get(name) for name in names]
+    return any(
+        isinstance(value, bucket) or (isinstance(value, tuple) and any(isinstance(item, bucket) for item in value))
+        for value in values
+    )
