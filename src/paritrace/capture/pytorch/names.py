@@ -65,6 +65,12 @@ class Names:
             for name, buffer in module.named_buffers(remove_duplicate=False):
                 yield spelling.member(name), buffer
 
+    def modules(self) -> Iterator[tuple[str, torch.nn.Module, Spelling]]:
+        """All modules of all known roots under torch's own names, with how names of that root are spelt here."""
+        for module, spelling in self._alive():
+            for name, inner in module.named_modules():
+                yield name, inner, spelling
+
     def extra_state(self) -> tuple[str, ...]:
         """Modules that keep a state of their own which is not read: calling for it could have effects."""
         plain = torch.nn.Module.get_extra_state

@@ -27,6 +27,7 @@ from paritrace.capture.pytorch.optimizers import OptimizerObserver, steps_on_sta
 from paritrace.capture.pytorch.parts import part_of
 from paritrace.capture.pytorch.regions import CompiledRegions
 from paritrace.capture.pytorch.registers import Registers
+from paritrace.capture.pytorch.replicas import Replicas
 from paritrace.capture.pytorch.works import WorkObserver
 from paritrace.capture.recorder import Recorder
 from paritrace.evidence.calls import Level, OriginKind
@@ -48,6 +49,7 @@ class TorchObserver:
         self._backward = BackwardObserver(recorder, begins=self._backward_begins, ended=self._backward_ended)
         self._optimizers = OptimizerObserver(begins=self._optimizer_begins, ended=self._optimizer_ended)
         self._inventory = Inventory(recorder, registers)
+        self._replicas = Replicas(recorder, registers)
         self._regions = CompiledRegions(self._ops.around_region)
         self._works = WorkObserver(self._ops.collectives)
         self._counter = CollectiveCounter(recorder, registers.groups)
@@ -168,6 +170,7 @@ class TorchObserver:
         self._begun_step = self._recorder.steps.step
         self._guarded(self._registers.meshes.look)
         self._inventory.begin()
+        self._guarded(self._replicas.look)
         self._name_states()
 
     def _backward_begins(self, create_graph: bool) -> None:
