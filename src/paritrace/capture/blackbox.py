@@ -197,12 +197,13 @@ def black_box(recorder: Recorder, session: OpenSession, *, files: Files) -> Blac
 
 
 def box_record(settings: CaptureSettings, covered: Covering, *, world_size: int, not_watched: str) -> evidence.BlackBox:
-    """What this black box keeps, for the journal."""
+    """What this black box keeps, for the journal; a rank that is not captured has no windows."""
+    chosen = settings.ranks
     return evidence.BlackBox(
         KEPT_STEPS,
         settings.black_box_bytes,
         RULES,
-        covered.ranks,
+        tuple(rank for rank in covered.ranks if chosen is None or rank in chosen),
         world_size,
         covered.basis,
         (not_watched,) if not_watched else (),

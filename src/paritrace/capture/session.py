@@ -240,7 +240,7 @@ def begin(
     writer = JournalWriter(
         session.open_journal(), max_bytes=settings.max_bytes, queue_full=settings.queue_full, clock=clock
     )
-    covered = covering(request.launch.world_size, ())
+    covered = covering(request.launch.world_size, settings.mesh)
     windows = settings.black_box and session.rank in covered.ranks
     writer.put(_header(session, settings, windows=windows))
     recorder = Recorder(

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import product
-from math import prod
+
+from paritrace.capture.declared_mesh import Dimensions
 
 # Along these, ranks run the same operators on other data, so that one of them stands for all. Along any other (tensor,
 # pipeline, context, expert) they run other operators or other parts of them.
 DATA_PARALLEL = frozenset(
     {"dp", "ddp", "data", "data_parallel", "dp_replicate", "dp_shard", "fsdp", "hsdp", "replicate", "shard"}
 )
-Dims = Sequence[tuple[str, int]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,15 +22,13 @@ class Covering:
     basis: str
 
 
-def covering(world_size: int, mesh: Dims) -> Covering:
-    """One rank per position along the dims that are not data-parallel; `mesh` names the dims, the last one fastest."""
+def covering(world_size: int, mesh: Dimensions) -> Covering:
+    """One rank per position along the dims that are not data-parallel; `mesh` has a place for each."""
     if world_size == 1:
         return Covering((0,), "one rank")
     if not mesh:
         return Covering((0,), "no mesh was declared (--mesh): rank 0 stands for data-parallel ranks")
     spelled = ",".join(f"{name}={size}" for name, size in mesh)
-    if prod(size for _, size in mesh) != world_size:
-        return Covering((0,), f"mesh {spelled} has not {world_size} ranks: rank 0 alone")
     ranks = [
         rank
         for rank, place in enumerate(product(*(range(size) for _, size in mesh)))
