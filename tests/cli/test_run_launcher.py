@@ -18,8 +18,11 @@ for rank in 0 1; do
 done
 exit ${status:-0}
 """
-TOLD = "import os, sys\nprint(os.environ['OMPI_COMM_WORLD_RANK'], sys.argv, flush=True)\n"
-TOLD += "sys.exit('fail' in sys.argv and 9)\n"
+TOLD = """
+import os, sys
+print(os.environ["OMPI_COMM_WORLD_RANK"], sys.argv, flush=True)
+sys.exit("fail" in sys.argv and 9)
+"""
 
 
 @pytest.fixture

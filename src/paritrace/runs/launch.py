@@ -37,6 +37,8 @@ class Launch(Struct, frozen=True):
     local_rank: int | Gap[RunGap]
     world_size: int
     job_id: str | Gap[RunGap]
+    agent: str = ""  # the launcher's process that started this one and counts restarts; "" where none is known
+    several_agents: bool = False  # ranks of this start have other agents
 
 
 def launch_of(environ: Mapping[str, str], *, process: ProcessIdentity) -> Launch:
@@ -74,14 +76,25 @@ def _torchrun(environ: Mapping[str, str]) -> Launch:
         local_rank=_number(environ, "LOCAL_RANK"),
         world_size=_number(environ, "WORLD_SIZE"),
         job_id=_scheduler_job(environ, otherwise=job),
+        agent=_torchrun_agent(environ),
+        several_agents=not _one_node(environ),
     )
 
 
 def _unnamed_torchrun(environ: Mapping[str, str]) -> str:
     """Tell apart two starts without a rendezvous id: by the agent's own log folder where one node has all ranks."""
+    agent = _torchrun_agent(environ)
+    return agent if _one_node(environ) and agent else f"{_NO_RENDEZVOUS_ID}@{_rendezvous(environ)}"
+
+
+def _torchrun_agent(environ: Mapping[str, str]) -> str:
+    """The agent's log folder, which it names at random once: `ID_RANDOM` of `…/ID_RANDOM/attempt_N/RANK/error.json`."""
     folders = environ.get("TORCHELASTIC_ERROR_FILE", "").split("/")
-    one_node = environ.get("LOCAL_WORLD_SIZE") == environ.get("WORLD_SIZE")
-    return folders[-4] if one_node and len(folders) > 4 else f"{_NO_RENDEZVOUS_ID}@{_rendezvous(environ)}"
+    return folders[-4] if len(folders) > 4 else ""
+
+
+def _one_node(environ: Mapping[str, str]) -> bool:
+    return environ.get("LOCAL_WORLD_SIZE") == environ.get("WORLD_SIZE")
 
 
 def _environment(environ: Mapping[str, str]) -> Launch:

@@ -10,6 +10,7 @@ from paritrace.errors import EvidenceError, RequestError
 from paritrace.evidence.gaps import Gap, RunGap
 from paritrace.evidence.ids import ProcessIdentity, checked_id, new_run_id, session_id_of
 from paritrace.files import LOCAL, Files
+from paritrace.process.identity import Life, liveness
 from paritrace.runs import envelope as records
 from paritrace.runs.documents import read_own_envelope, write_document
 from paritrace.runs.envelope import (
@@ -21,6 +22,7 @@ from paritrace.runs.envelope import (
     Session,
     SessionStatus,
 )
+from paritrace.runs.incarnations import agent_metadata, incarnation_of
 from paritrace.runs.launch import Launch
 from paritrace.runs.rows import with_new_session
 from paritrace.runs.session import OpenSession
@@ -65,7 +67,7 @@ def begin_session(
             _require_unused(run_dir, files)
             envelope = _new_envelope(request, clock)
         _require_same_start(envelope, request)
-        row = _session_row(request, clock)
+        row = _session_row(request, clock, incarnation=incarnation_of(envelope, request.launch, alive=_lives))
         joined = with_new_session(envelope, row)
         directory = _session_folder(run_dir, row.session_id, files)
         write_document(run_dir / ENVELOPE_NAME, joined, files=files)
@@ -125,20 +127,16 @@ def _require_same_start(envelope: Envelope, request: SessionRequest) -> None:
             code="run_exists",
             fix="choose another run directory; `paritrace runs rm RUN` removes one that is no longer wanted",
         )
-    latest = max((row.incarnation for row in envelope.sessions), default=0)
-    if request.launch.restart < latest:
-        raise EvidenceError(
-            f"run {envelope.run_id} is in restart {latest} already; this process belongs to restart"
-            f" {request.launch.restart}",
-            code="stale_restart",
-            fix="end this process: its launcher has started later ones",
-        )
 
 
-def _session_row(request: SessionRequest, clock: Clock) -> Session:
+def _lives(row: Session) -> bool:
+    return liveness(row.process).life is Life.ALIVE
+
+
+def _session_row(request: SessionRequest, clock: Clock, *, incarnation: int) -> Session:
     launch = request.launch
     return Session(
-        session_id=session_id_of(rank=launch.rank, incarnation=launch.restart),
+        session_id=session_id_of(rank=launch.rank, incarnation=incarnation),
         rank=launch.rank,
         local_rank=launch.local_rank,
         world_size=launch.world_size,
@@ -146,7 +144,7 @@ def _session_row(request: SessionRequest, clock: Clock) -> Session:
         process=request.process,
         role=request.role,
         status=SessionStatus.RUNNING,
-        incarnation=launch.restart,
+        incarnation=incarnation,
         job_id=launch.job_id,
         config_digest=request.config_digest,
         started_unix_ns=clock.wall_ns(),
@@ -154,7 +152,7 @@ def _session_row(request: SessionRequest, clock: Clock) -> Session:
         ended_unix_ns=Gap(RunGap.NOT_ENDED),
         duration_ns=Gap(RunGap.NOT_ENDED),
         surroundings_gap=Gap(RunGap.NOT_COLLECTED),
-        metadata={},
+        metadata=agent_metadata(launch),
     )
 
 

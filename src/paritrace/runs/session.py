@@ -136,8 +136,8 @@ class OpenSession:
         return self._row.surroundings
 
     def set_metadata(self, metadata: dict[str, str]) -> None:
-        """Set the session's metadata; written with the next flush (EV-21)."""
-        self._row = replace(self._row, metadata=dict(metadata))
+        """Add to the session's metadata; written with the next flush (EV-21)."""
+        self._row = replace(self._row, metadata={**self._row.metadata, **metadata})
 
     def flush(self) -> None:
         """Write what waits into the envelope: copies, surroundings, metadata."""
