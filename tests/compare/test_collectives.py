@@ -54,7 +54,7 @@ def test_a_collective_never_seen_to_complete_is_counted_and_not_compared(tmp_pat
     unseen = Recipe(how=Reduction(by=""))
     found = both(tmp_path, GOOD, unseen)
     result = found.result
-    assert result.coverage["candidate"].gaps == {"in_flight": 8}
+    assert result.coverage["candidate"].gaps == {"not_observable_in_flight": 8}
     assert result.coverage["baseline"].gaps == {}
     reductions = [row for row in found.rows if row.function == "c10d.allreduce_.default"]
     assert {slot.agreement for row in reductions for slot in row.slots if slot.direction == "o"} == {"not_comparable"}
@@ -128,7 +128,9 @@ def test_a_missing_collective_does_not_shift_the_others(tmp_path: Path, skip: st
 def test_an_extra_collective_is_a_finding_with_its_place(tmp_path: Path) -> None:
     result = compared(tmp_path, loop(), loop(extra=1)).result
     first = result.findings[0]
-    assert first.sentence.startswith("Only the candidate runs all_reduce of group world at <main>:9 (#4")
+    start = "Only the candidate runs all_reduce of group world at <main>:9 (batch args[0]) at step 0, backward"
+    assert first.sentence.startswith(start)
+    assert "#4 of its group, between #3 and #5" in first.place.cause
     assert (first.place.line, first.place.step, first.place.baseline_record_id) == (9, 0, -1)
     assert first.place.candidate_record_id >= 0
     assert result.counts.different == 0
@@ -173,7 +175,7 @@ def test_another_reduction_is_named_in_words_on_all_ranks(tmp_path: Path) -> Non
     (finding,) = result.findings
     assert "reduce: avg instead of sum" in finding.sentence
     assert finding.ranks == (0, 1)
-    assert finding.sentence.endswith("ranks 0, 1.")
+    assert finding.sentence.endswith("reduce: avg instead of sum, ranks 0, 1.")
     assert finding.place.group is Group.ORIGINATES
     assert DifferenceClass.SCALARS in {slot.difference_class for slot in finding.place.slots}
     assert finding.consequences == result.counts.different - WORLD
@@ -218,8 +220,8 @@ def test_a_parameter_left_out_of_its_bucket_is_named_once_for_all_ranks(tmp_path
     result = both(tmp_path, GOOD, Recipe(buckets=WITHOUT)).result
     (finding,) = result.findings
     assert finding.sentence == (
-        "In the candidate no all_reduce of group world contains the gradient of head.weight"
-        " (in the baseline: all_reduce #0 of head.weight, head.bias, step 0); ranks 0, 1."
+        "In the candidate no all_reduce of group world contains the gradient of head.weight at step 0, ranks 0, 1"
+        " (in the baseline: all_reduce #0 of head.weight, head.bias)."
     )
     assert finding.ranks == (0, 1)
     assert (finding.place.step, finding.place.phase, finding.place.group) == (0, "backward", Group.ORIGINATES)
@@ -265,13 +267,13 @@ def test_what_a_wrapper_was_told_to_leave_out_is_the_cause(tmp_path: Path) -> No
         training(GOOD, rank=rank).write(tmp_path / "a", rank=rank, world_size=WORLD)
         left_out(rank=rank).write(tmp_path / "b", rank=rank, world_size=WORLD)
     result = compare(open_run(tmp_path / "a"), open_run(tmp_path / "b")).result
-    assert result.findings[0].place.cause == "ddp was told to leave it out on the candidate"
+    assert result.findings[0].place.cause.startswith("ddp was told to leave it out in the candidate; in the baseline:")
 
 
 def test_a_gradient_reduced_twice_is_named_with_how_often(tmp_path: Path) -> None:
     result = both(tmp_path, GOOD, Recipe(buckets=(*BUCKETS, ("body.weight",)))).result
     (finding,) = result.findings
-    assert "The candidate reduces the gradient of body.weight twice in a step, the baseline once" in finding.sentence
+    assert "The candidate reduces the gradient of body.weight twice, the baseline once" in finding.sentence
 
 
 # --- order, counts ----------------------------------------------------------------------------------------------
@@ -305,7 +307,8 @@ def test_another_number_of_collectives_in_a_step_is_told_from_counts_alone(tmp_p
     result = compared(tmp_path, run(4), run(3)).result
     (finding,) = result.findings
     assert finding.sentence == (
-        "At step 3 group world made 4 collectives in the baseline and 3 in the candidate; rank 0."
+        "At step 3 group world made 4 collectives in the baseline and 3 in the candidate, rank 0"
+        " (no recorded call shows which)."
     )
     assert kinds(result) == [CollectiveKind.COUNT]
 

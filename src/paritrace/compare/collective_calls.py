@@ -88,7 +88,7 @@ def _one_sided(of: RankComparison, number: int, items: Sequence[int]) -> FoundCo
             of,
             places,
             sentence=sentence,
-            cause=f"recorded on the {SIDES[number]} only, {_between(of, number, first)}",
+            cause=_between(of, number, first),
             slot=facts.operation,
         ),
         places=frozenset(belongs[i] for i in items if belongs[i] >= 0),
@@ -99,18 +99,12 @@ def _sentence(of: RankComparison, number: int, items: Sequence[int], *, whole: b
     side, first = sides_of(of)[number], items[0]
     facts = side.collectives[first]
     held = told_names(list(dict.fromkeys(text for i in items if (text := subject(side, i)))))
-    of_what = f" of the {held}" if held else ""
     site = site_of(side, first)
-    at = f" at {site}" if site else ""
+    many = f"{len(items)} {facts.operation}" if len(items) > 1 else facts.operation
+    what = f"{many} of group {facts.group}{f' at {site}' if site else ''}{f' ({held})' if held else ''}"
     step, _, phase = side.context_of(first)
-    what = (
-        f"{facts.operation} of group {facts.group}{at}"
-        if len(items) == 1
-        else (f"{len(items)} {facts.operation} of group {facts.group}{at}")
-    )
-    if not whole:
-        return f"Recorded on the {SIDES[number]} only: {what}{of_what}, step {step}, {phase}"
-    return f"Only the {SIDES[number]} runs {what} (#{facts.ordinal}{of_what}) at step {step}, {phase}"
+    start = f"Only the {SIDES[number]} runs" if whole else f"Recorded on the {SIDES[number]} only:"
+    return f"{start} {what} at step {step}, {phase}"
 
 
 def _between(of: RankComparison, number: int, i: int) -> str:
@@ -122,7 +116,7 @@ def _between(of: RankComparison, number: int, i: int) -> str:
     before = max((j for j in paired if j < i), default=None)
     after = min((j for j in paired if j > i), default=None)
     ends = [f"#{side.collectives[j].ordinal}" if j is not None else "an end of the record" for j in (before, after)]
-    return f"between {ends[0]} and {ends[1]} of its group"
+    return f"#{side.collectives[i].ordinal} of its group, between {ends[0]} and {ends[1]}"
 
 
 def _record(of: RankComparison, number: int, i: int) -> tuple[int, int, int]:
@@ -148,7 +142,7 @@ def _fields(of: RankComparison, i: int) -> FoundCollective:
     step, _, phase = ours.context_of(i)
     sentence = (
         f"{facts.operation} #{facts.ordinal} of group {facts.group}{f' ({held})' if held else ''}"
-        f"{f' at {site}' if site else ''} runs {told_fields(fields)} in the candidate, at step {step}, {phase}"
+        f"{f' at {site}' if site else ''} at step {step}, {phase}: {told_fields(fields)}"
     )
     return FoundCollective(
         moment=moment_of(of, 0, i),
@@ -165,7 +159,7 @@ def _fields(of: RankComparison, i: int) -> FoundCollective:
             candidate=told_collective(theirs, j),
             records=((of.rank, ours.calls[i].id, theirs.calls[j].id),),
         ),
-        difference=replace(pair_difference(of, i, of.origins.blames[i]), collective=sentence),
+        difference=replace(pair_difference(of, i, of.origins.blames[i]), collective=sentence, cause=""),
         pairs=frozenset((i,)),
     )
 

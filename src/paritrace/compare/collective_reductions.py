@@ -69,7 +69,8 @@ def _held(side: Side) -> dict[int, Held]:
 
 def _found(of: RankComparison, unequal: Unequal) -> FoundCollective:
     ours, theirs = unequal.holders
-    number, shown = (0, ours[-1]) if len(ours) > len(theirs) else (1, theirs[-1])
+    number = _more(unequal)
+    shown = unequal.holders[number][-1]
     side = sides_of(of)[number]
     partner = (of.sides.pairing.partner_a, of.sides.pairing.partner_b)[number][shown]  # the bucket without it
     places = (ours[-1] if ours else partner, theirs[-1] if theirs else partner)
@@ -96,7 +97,7 @@ def _found(of: RankComparison, unequal: Unequal) -> FoundCollective:
             of,
             places,
             sentence=sentence,
-            cause=_left_out(of, unequal),
+            cause=_cause(of, unequal),
             slot=f"gradient of {told_names(unequal.parameters)}",
         ),
         pairs=frozenset(_pairs(of, unequal)),
@@ -105,33 +106,40 @@ def _found(of: RankComparison, unequal: Unequal) -> FoundCollective:
 
 
 def _sentence(of: RankComparison, unequal: Unequal, *, whole: bool) -> str:
-    ours, theirs = unequal.holders
     names = told_names(unequal.parameters)
-    number = 0 if len(ours) > len(theirs) else 1
+    number = _more(unequal)
     more, fewer = SIDES[number], SIDES[1 - number]
-    side, shown = sides_of(of)[number], unequal.holders[number][-1]
-    facts = side.collectives[shown]
+    facts = sides_of(of)[number].collectives[unequal.holders[number][-1]]
     what = f"{facts.operation} of group {facts.group}"
-    there = f"in the {more}: {facts.operation} #{facts.ordinal} of {told_names(facts.parameters)}, step {unequal.step}"
     if not whole:
-        return f"Recorded on the {more} only: {what} with the gradient of {names} ({there})"
+        return f"Recorded on the {more} only: {what} with the gradient of {names} at step {unequal.step}"
     if not unequal.holders[1 - number]:
-        return f"In the {fewer} no {what} contains the gradient of {names} ({there})"
+        return f"In the {fewer} no {what} contains the gradient of {names} at step {unequal.step}"
     times = [_times(len(unequal.holders[side])) for side in (number, 1 - number)]
-    return f"The {more} reduces the gradient of {names} {times[0]} in a step, the {fewer} {times[1]} ({there})"
+    return (
+        f"The {more} reduces the gradient of {names} {times[0]}, the {fewer} {times[1]}, in group {facts.group} at step"
+        f" {unequal.step}"
+    )
+
+
+def _more(unequal: Unequal) -> int:
+    """The side that reduces more often."""
+    return 0 if len(unequal.holders[0]) > len(unequal.holders[1]) else 1
 
 
 def _times(number: int) -> str:
     return {1: "once", 2: "twice"}.get(number, f"{number} times")
 
 
-def _left_out(of: RankComparison, unequal: Unequal) -> str:
-    """What a wrapper was told, where it was told to leave these parameters alone on the side that does not reduce."""
-    number = 0 if len(unequal.holders[0]) < len(unequal.holders[1]) else 1
-    for replicated in sides_of(of)[number].recorded.distributed.replicated:
+def _cause(of: RankComparison, unequal: Unequal) -> str:
+    """The collective that holds them on the side that reduces more, and what a wrapper was told on the other."""
+    number = _more(unequal)
+    facts = sides_of(of)[number].collectives[unequal.holders[number][-1]]
+    there = f"in the {SIDES[number]}: {facts.operation} #{facts.ordinal} of {told_names(facts.parameters)}"
+    for replicated in sides_of(of)[1 - number].recorded.distributed.replicated:
         if set(unequal.parameters) <= set(replicated.left_out):
-            return f"{replicated.basis} was told to leave it out on the {SIDES[number]}"
-    return "every collective of the step is recorded on both sides" if is_whole(of) else "a recording is incomplete"
+            return f"{replicated.basis} was told to leave it out in the {SIDES[1 - number]}; {there}"
+    return there
 
 
 def _pairs(of: RankComparison, unequal: Unequal) -> Iterator[int]:

@@ -17,6 +17,7 @@ from paritrace.evidence.calls import OriginKind
 
 SIDES = ("baseline", "candidate")
 NAMES_TOLD = 3
+MAX_NAME = 48  # characters of a parameter in a sentence: two lines of the screen hold it and what is said of it
 
 
 class FoundCollective(NamedTuple):
@@ -35,9 +36,13 @@ def sides_of(of: RankComparison) -> tuple[Side, Side]:
 
 
 def told_names(names: Sequence[str]) -> str:
-    """A few names, and how many more there are."""
-    shown = ", ".join(names[:NAMES_TOLD])
+    """A few names, long ones by their ends, and how many more there are."""
+    shown = ", ".join(_short(name) for name in names[:NAMES_TOLD])
     return shown if len(names) <= NAMES_TOLD else f"{shown} and {len(names) - NAMES_TOLD} more"
+
+
+def _short(name: str) -> str:
+    return name if len(name) <= MAX_NAME else f"{name[: MAX_NAME // 3]}…{name[-MAX_NAME // 2 :]}"
 
 
 def told_collective(side: Side, i: int) -> str:

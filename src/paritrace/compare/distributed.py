@@ -1,6 +1,6 @@
 """What one session recorded of distributed training, and collectives joined to their completion (CA-3, CA-31)."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from msgspec.structs import replace
@@ -10,7 +10,7 @@ from paritrace.evidence.calls import Call, Completed, Slot
 from paritrace.evidence.distributed import Collective, CollectiveCounts, Group, Mesh, Placement, Replicated
 from paritrace.evidence.gaps import CaptureGap, Gap
 
-IN_FLIGHT = CaptureGap.IN_FLIGHT.value
+IN_FLIGHT = "not_observable_in_flight"
 """The gap under which collectives are counted that were never seen to complete (CA-31)."""
 
 DistributedRecord = Group | Mesh | Placement | Replicated | Collective | CollectiveCounts | Completed
@@ -58,15 +58,18 @@ class Distributed:
         return None if collective is None else self.groups[collective.group]
 
 
-def complete(calls: list[Call], completed: Mapping[int, Completed]) -> int:
-    """Give collectives, in place, the results that they had when done; return how many were never seen done."""
+def complete(calls: list[Call], distributed: Distributed) -> int:
+    """Give collectives, in place, the results that they had when done; return how many were never seen done.
+
+    What else is in flight reads or shares what a collective writes: that stays as it was recorded.
+    """
     unseen = 0
     for place, call in enumerate(calls):
         if not _is_in_flight(call.outputs):
             continue
-        done = completed.get(call.id)
+        done = distributed.completed.get(call.id)
         if done is None or len(done.bits) != len(call.outputs):
-            unseen += 1
+            unseen += call.id in distributed.collectives
         else:
             outputs = zip(call.outputs, done.bits, strict=True)
             calls[place] = replace(call, outputs=tuple(replace(slot, bits=bits) for slot, bits in outputs))

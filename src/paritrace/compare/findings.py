@@ -37,8 +37,9 @@ def firsts_of(ranks: Sequence[list[Placed]]) -> tuple[Difference, ...]:
 def findings(ranks: Sequence[list[Placed]], extra: Sequence[list[Placed]] = ()) -> tuple[Finding, ...]:
     """The first difference and the other origins, one sentence each, told once for all ranks, at most ten.
 
-    Between ranks there is no order of execution: of one step those come first that are early on their own rank. `extra`
-    are facts that no bits show, such as another order: they come last.
+    Between ranks there is no order of execution: of one step those come first that are early on their own rank. What a
+    group's collectives do not do alike comes before all else of its step: it is a fact of its own, whatever other bits
+    flow in. `extra` are facts that no bits show, such as another order: they come last.
     """
     told = _folded([*_ordered(ranks, first=True), *_ordered(extra, first=False)])
     return tuple(_finding(number, items) for number, items in enumerate(told[:MAX_FINDINGS], 1))
@@ -46,11 +47,11 @@ def findings(ranks: Sequence[list[Placed]], extra: Sequence[list[Placed]] = ()) 
 
 def _ordered(ranks: Sequence[list[Placed]], *, first: bool) -> list[Placed]:
     ordered = sorted(
-        (item.moment.step, place, item.difference.rank, item.moment, number)
+        (item.moment.step, not item.difference.collective, place, item.difference.rank, number)
         for number, items in enumerate(ranks)
         for place, item in enumerate(items)
     )
-    found = [ranks[number][place] for _, place, _, _, number in ordered]
+    found = [ranks[number][place] for *_, place, _, number in ordered]
     if not first:
         return found
     return [item for item in found if _is_named(item.difference) or item is found[0]]
@@ -111,7 +112,7 @@ def sentence(place: Difference, *, ranks: Sequence[int] = ()) -> str:
     """Say in one sentence where the runs part, on which ranks, and what kind of statement that is."""
     on = told_ranks(ranks or (place.rank,))
     if place.collective:
-        return f"{place.collective}; {on}."
+        return f"{place.collective}, {on}{f' ({place.cause})' if place.cause else ''}."
     where = f"step {place.step}, {place.phase}"
     module = f" in {_short(place.module)}" if place.module else ""
     site = place.baseline_site or place.candidate_site

@@ -123,9 +123,9 @@ def read(found: Recorded, journal: Batched, *, settings: Settings) -> None:
         _leave_out_undefined(found)
     if found.remarks.triggers:
         _place_kept_steps(found)
-    unseen = complete(found.calls, found.distributed.completed)
-    if unseen:
-        found.gaps[IN_FLIGHT] += unseen
+    unseen = complete(found.calls, found.distributed)
+    if unseen:  # a capture that ended well counted them itself
+        found.gaps[IN_FLIGHT] = max(unseen, found.gaps[IN_FLIGHT])
 
 
 def _place_kept_steps(found: Recorded) -> None:

@@ -76,7 +76,8 @@ class _Search:
         if blame.outside is not None:
             self._told_outside.add(blame.outside)
         if blame.root is not None:
-            self._latest = self._latest or blame.root
+            if self._latest is None or (blame.root == ("call", i) and self._verdicts.verdicts[i].collective):
+                self._latest = blame.root  # gradients and weights follow their reduction before all else
             if blame.root != ("call", i):
                 self._found.consequences[blame.root] += 1
 

@@ -141,7 +141,7 @@ def _row(finding: Finding) -> list[str]:
         shorten(place.phase, width=9),
         shorten(ranges(finding.ranks or (place.rank,)), width=4),
         shorten(where, width=32),
-        shorten(CLASSES[place.difference_class], width=16),
+        shorten("collectives" if place.collective else CLASSES[place.difference_class], width=16),
         _largest(place.slots),
     ]
 

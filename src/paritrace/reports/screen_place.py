@@ -74,7 +74,7 @@ def first_difference(comparison: Comparison, /) -> Section:
 
 def _ranks_of(comparison: Comparison, place: Difference) -> tuple[int, ...]:
     """The ranks on which a place is the first difference, as the finding that tells it says."""
-    for finding in comparison.findings[:1]:
+    for finding in comparison.findings:
         if (finding.place.baseline_record_id, finding.place.candidate_record_id, finding.place.step) == (
             place.baseline_record_id,
             place.candidate_record_id,
