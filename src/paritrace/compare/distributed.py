@@ -8,9 +8,9 @@ from msgspec.structs import replace
 from paritrace.compare.settings import Settings
 from paritrace.evidence.calls import Call, Completed, Slot
 from paritrace.evidence.distributed import Collective, CollectiveCounts, Group, Mesh, Placement, Replicated
-from paritrace.evidence.gaps import CaptureGap, Gap
+from paritrace.evidence.gaps import CaptureGap, CountedGap, Gap
 
-IN_FLIGHT = "not_observable_in_flight"
+IN_FLIGHT = CountedGap.NOT_OBSERVABLE_IN_FLIGHT.value
 """The gap under which collectives are counted that were never seen to complete (CA-31)."""
 
 DistributedRecord = Group | Mesh | Placement | Replicated | Collective | CollectiveCounts | Completed
