@@ -69,8 +69,11 @@ def place_answer(expected: Expected, first: Difference, comparison: Comparison, 
     if not expected.at:
         return Answer.EXACT
     wanted = sources.lines_with(expected.file, expected.at)
+    before = numbers_with(sources.baseline.get(expected.file, ""), expected.at)
     if any(number in wanted for number in named_lines(first, expected.file)):
         return Answer.EXACT
+    if not first.candidate_site and before & set(site_lines(first.baseline_site, expected.file)):
+        return Answer.EXACT  # a call of the baseline alone, by the baseline's line
     beside = one_sided_lines(comparison, first, expected.file)
     near = {near_line for number in wanted for near_line in range(number - ADJACENT_LINES, number + ADJACENT_LINES + 1)}
     if beside & wanted or near & set(named_lines(first, expected.file)):
@@ -105,10 +108,15 @@ def named_lines(first: Difference, file: str) -> Iterator[int]:
     if same_file(first.file, file):
         yield first.line
     for site in (first.candidate_site, first.baseline_site):
-        name, _, span = site.rpartition(":")
-        if same_file(name, file):
-            start, _, end = span.partition("-")
-            yield from range(int(start), int(end or start) + 1)
+        yield from site_lines(site, file)
+
+
+def site_lines(site: str, file: str) -> Iterator[int]:
+    """Lines of `file` that a site names."""
+    name, _, span = site.rpartition(":")
+    if same_file(name, file):
+        start, _, end = span.partition("-")
+        yield from range(int(start), int(end or start) + 1)
 
 
 def one_sided_lines(comparison: Comparison, first: Difference, file: str) -> set[int]:

@@ -134,8 +134,8 @@ def table(names: Iterable[str]) -> tuple[list[str], bool]:
             good = good and training.good
             lines.append(f"| {name} | {' | '.join(cells(training))} |")
             print(lines[-1], flush=True)
-            for error in training.errors:
-                print(f"    {error}", file=sys.stderr, flush=True)
+            for said_of_it in (*training.errors, *(f"gap {gap}: {number:,}" for gap, number in training.gaps.items())):
+                print(f"    {said_of_it}", file=sys.stderr, flush=True)
     return lines, good
 
 
@@ -144,7 +144,7 @@ def cells(training: Training) -> list[str]:
     same = ["**DIFFERS**" if column in differing else "equal" for column in COLUMNS]
     calls = f"**no: {', '.join(others)}**" if others else "yes"
     stale = f"**{training.stale:,}**" if training.stale else "0"
-    return [*same, calls, f"{training.reused:,}", stale]
+    return [*same, calls, f"{training.reused:,}" if training.reused else "**0**", stale]
 
 
 def main() -> int:

@@ -68,6 +68,17 @@ def test_a_named_line_is_exact_adjacent_or_missed(changes: dict[str, object], an
     assert judge_fault(PLANT, result(difference(**changes)), SOURCES) is answer
 
 
+def test_a_call_of_the_baseline_alone_is_judged_by_the_line_it_has_there() -> None:
+    text = "b\n" + TEXT.replace("  # PLANT", "\nc2  # PLANT")  # the candidate's lines moved down, behind the place
+    expected = (Expected(groups=("originates",), file="model.py", at="d"),)
+    fault = Fault(name="x", mechanism="", candidate=Variant(), expected=expected)
+    sources = Sources(baseline={"model.py": TEXT}, candidate={"model.py": text})
+    alone = difference(line=4, baseline_site="model.py:4", candidate_site="")
+    paired = difference(line=4, baseline_site="model.py:4", candidate_site="model.py:4")
+    assert judge_fault(fault, result(alone), sources) is Answer.EXACT
+    assert judge_fault(fault, result(paired), sources) is Answer.ADJACENT
+
+
 def test_the_planted_line_recorded_on_one_side_is_adjacent() -> None:
     one = OneSided("candidate", 0, 0, "blocks.0.attention", "aten.mul.Tensor", "model.py", 4, 1, 7, (1, 1), (2, 2))
     found = result(difference(line=15), recorded_on_one_side=(one,))
