@@ -42,6 +42,8 @@ class Output(Struct, frozen=True):
 @click.option("--steps", metavar="A:B", help="Steps to compare, half-open [default: all].")
 @click.option("--ignore", multiple=True, metavar="P", help="Leave out modules, functions or files like P; repeatable.")
 @click.option("--strip-prefix", multiple=True, metavar="P", help="Read module names without P; repeatable.")
+@click.option("--dims", multiple=True, metavar="P=D", help="Tensors like P lie as D on the ranks (tp:0); repeatable.")
+@click.option("--map", "maps", multiple=True, metavar="A=B", help="Read names that begin with A as B; repeatable.")
 @judgement_options
 @json_option
 def compare(  # noqa: PLR0913  one parameter per option of the synopsis; they become three records at once
@@ -53,6 +55,8 @@ def compare(  # noqa: PLR0913  one parameter per option of the synopsis; they be
     steps: str | None,
     ignore: tuple[str, ...],
     strip_prefix: tuple[str, ...],
+    dims: tuple[str, ...],
+    maps: tuple[str, ...],
     exit_code: bool,
     allow: str | None,
     exit_zero: bool,
@@ -64,10 +68,18 @@ def compare(  # noqa: PLR0913  one parameter per option of the synopsis; they be
     undetermined or evidence is incomplete. The result is kept below CAND unless -o names another place.
     """
     from paritrace.cli.selections import parse_ranks, parse_steps
+    from paritrace.compare.folds_dims import parse_dims, parse_map
     from paritrace.compare.settings import Settings
 
     asked = judgement(exit_code=exit_code, allow=allow, exit_zero=exit_zero)
-    settings = Settings(steps=parse_steps(steps), ranks=parse_ranks(ranks), ignore=ignore, strip_prefix=strip_prefix)
+    settings = Settings(
+        steps=parse_steps(steps),
+        ranks=parse_ranks(ranks),
+        ignore=ignore,
+        strip_prefix=strip_prefix,
+        dims=tuple(parse_dims(text) for text in dims),
+        renamings=tuple(parse_map(text) for text in maps),
+    )
     found = _compared(base, cand, settings, Output(path=output, formats=formats, as_json=as_json))
     return status_of_comparison(found, asked)
 

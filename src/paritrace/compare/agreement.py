@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from paritrace.compare.collective_fields import Both, packed_otherwise, plainly_alike, unlike, waits_otherwise
+from paritrace.compare.folds_apart import Apart, limited
 from paritrace.compare.input_evidence import SlotFact
 from paritrace.compare.result import Agreement, Status
 from paritrace.compare.slots import Incomparable, Judged, SlotPair, judge
@@ -39,6 +40,7 @@ class Sides:
     pairing: Pairing
     homes: tuple[list[int], list[int]]
     same_scheme: bool
+    apart: Apart = Apart.NO  # how far the two runs are laid out otherwise
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,7 +83,8 @@ def agreements(sides: Sides) -> Agreements:
 def _by_bits(sides: Sides, i: int, j: int) -> Verdict | None:
     """The verdict where bits alone decide, which is nearly always; None where something needs a closer look."""
     ours, theirs = sides.baseline, sides.candidate
-    if not sides.same_scheme or ours.recorded.tagged or theirs.recorded.tagged or i in ours.collectives:
+    special = ours.recorded.tagged or theirs.recorded.tagged or i in ours.collectives or sides.apart is not Apart.NO
+    if not sides.same_scheme or special:
         return None
     inputs = _differing_bits(ours.input_facts[i], theirs.input_facts[j])
     outputs = _differing_bits(ours.output_facts[i], theirs.output_facts[j])
@@ -128,6 +131,8 @@ def _verdict(sides: Sides, i: int, j: int) -> Verdict:
     ours, theirs = sides.baseline, sides.candidate
     both = _collectives(sides, i, j)
     others = ours.scalar_facts[ours.calls[i].scalars] != theirs.scalar_facts[theirs.calls[j].scalars]
+    if sides.apart is not Apart.NO:  # sizes among the arguments and the collectives belong to the layout
+        others, both = others and sides.apart is Apart.STATES, (None, None)
     return Verdict(
         inputs=_places(inputs),
         outputs=_places(outputs),
@@ -172,7 +177,7 @@ def judged_slots(sides: Sides, i: int, j: int, *, direction: str) -> Iterator[Ju
             ours.kind_words[slot.kind] == theirs.kind_words[right[other].kind],
         )
         judged = Judged(Agreement.NOT_COMPARABLE, Incomparable.BUCKET_ORDER) if packed else judge(pair)
-        yield JudgedSlot(place, other, judged, pair)
+        yield JudgedSlot(place, other, limited(judged, pair.kinds, apart=sides.apart), pair)
     for other in places.values():
         yield JudgedSlot(-1, other, Judged(Agreement.NOT_COMPARABLE, Incomparable.ONE_SIDE_ONLY), None)
 

@@ -9,6 +9,7 @@ from paritrace.compare.changes import changes
 from paritrace.compare.collectives import folded, orders_alone
 from paritrace.compare.coverage import side_coverage
 from paritrace.compare.findings import findings, first_of, firsts_of, origins_of
+from paritrace.compare.folds_joined import with_folds
 from paritrace.compare.ladder import ladder
 from paritrace.compare.limits import LIMITS
 from paritrace.compare.load import load
@@ -53,7 +54,7 @@ def compare(a: Run, b: Run, settings: Settings = DEFAULT) -> Compared:
         num_calls += len(of.sides.baseline.calls) + len(of.sides.candidate.calls)
         rows.append(RankRows(again, kept=of if num_calls <= CALLS_KEPT else None))
     result = _result(a, b, settings=settings, ranks=ranks, changed=changed, missing=missing)
-    return Compared(result=result, rows=CallRows(rows))
+    return Compared(result=with_folds(result, (a, b), ranks=ranks, settings=settings), rows=CallRows(rows))
 
 
 def _compare_sessions(

@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from paritrace.compare.collective_words import FoundCollective
 from paritrace.compare.collectives import collective_statements
 from paritrace.compare.coverage import SessionCoverage, session_coverage
+from paritrace.compare.folds_apart import Apart
+from paritrace.compare.folds_ratios import RankFigures, figures_of
 from paritrace.compare.ladder import RungFacts, first_differing_step, rung_facts
 from paritrace.compare.load import Recorded
 from paritrace.compare.outside import outside_states
@@ -35,11 +37,13 @@ class RankSummary:
     settled: Settled | None  # around this rank's own first difference
     schemes: tuple[dict[str, str] | None, dict[str, str] | None]  # None: a journal without its header
     coverage: tuple[SessionCoverage, SessionCoverage]
+    apart: Apart  # how far both ranks are laid out otherwise
+    figures: tuple[RankFigures, RankFigures]  # losses and gradient norms
 
 
 def summarise(of: RankComparison) -> RankSummary:
     """Take from one rank's comparison all that the result needs of it but its rows."""
-    statements = collective_statements(of)
+    statements = collective_statements(of) if of.sides.apart is Apart.NO else []  # those belong to the layout
     items = placed(of, statements)
     sides = (of.sides.baseline.recorded, of.sides.candidate.recorded)
     return RankSummary(
@@ -59,6 +63,8 @@ def summarise(of: RankComparison) -> RankSummary:
         settled=settled(of, items[0].difference if items else None),
         schemes=(_schemes(sides[0]), _schemes(sides[1])),
         coverage=(session_coverage(sides[0]), session_coverage(sides[1])),
+        apart=of.sides.apart,
+        figures=(figures_of(sides[0]), figures_of(sides[1])),
     )
 
 

@@ -5,6 +5,8 @@ from dataclasses import dataclass
 from paritrace.compare.agreement import Agreements, Sides, agreements
 from paritrace.compare.blames import Origins
 from paritrace.compare.digests import Digests, compare_digests
+from paritrace.compare.folds_apart import apart as laid_apart
+from paritrace.compare.folds_apart import set_apart
 from paritrace.compare.load import UNDEFINED, Recorded
 from paritrace.compare.origins import find_origins
 from paritrace.compare.regions import Regions
@@ -46,6 +48,7 @@ def compare_rank(baseline: Recorded, candidate: Recorded, *, settings: Settings,
         pairing=found.pairing,
         homes=found.homes,
         same_scheme=_scheme(baseline) == _scheme(candidate),
+        apart=laid_apart(baseline, candidate),
     )
     reasons = (_reasons(ours, theirs, sides, 0), _reasons(theirs, ours, sides, 1))
     leave_out = tuple(
@@ -53,6 +56,7 @@ def compare_rank(baseline: Recorded, candidate: Recorded, *, settings: Settings,
     )
     apart = stretches(found, leave_out=(leave_out[0], leave_out[1]))
     digests = compare_digests(baseline, candidate, settings=settings)
+    set_apart(digests, sides.apart)
     verdicts = agreements(sides)
     regions = Regions(sides, verdicts, apart, digests)
     return RankComparison(

@@ -4,6 +4,7 @@ from enum import StrEnum
 
 from msgspec import Struct
 
+from paritrace.compare.folds_result import Folds, RatioFact
 from paritrace.correspondence.vocabulary import Basis, Unpaired
 from paritrace.runs.attendance import Attendance
 
@@ -280,6 +281,8 @@ class Comparison(Struct, frozen=True):
     settings: dict[str, str]  # --ignore, --strip-prefix, --steps, --ranks as used
     reports: dict[str, str]
     schemes: dict[str, str] = {}  # role -> scheme both sides were compared by, e.g. {"bits": "xxh3-64"} (CP-7)
+    folds: Folds | None = None  # runs of unlike layouts, related whole against whole (CP-12)
+    ratios: tuple[RatioFact, ...] = ()  # whole-number ratios of losses and gradient norms
     collectives: tuple[CollectiveDifference, ...] = ()
     first_by_rank: tuple[Difference, ...] = ()  # each rank in its own order of execution; there is no order across
 

@@ -19,6 +19,7 @@ class Incomparable(StrEnum):
     SCHEME = "scheme"  # fingerprints of different schemes
     SEMANTICS = "semantics"  # declared to mean different things
     LAYOUT = "layout"
+    PARALLELISM = "parallelism"  # ranks of unlike layouts hold other parts: compared by fold (CP-12)
     CONSISTENT_ONLY = "consistent_only"  # an order-blind fingerprint matches: never called equal
 
 

@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 from paritrace.compare.result import Comparison
 from paritrace.compare.rows import Side
-from paritrace.reports import behind_causes, behind_counts, behind_ladder, behind_places
+from paritrace.reports import behind_causes, behind_counts, behind_folds, behind_ladder, behind_places
 from paritrace.reports.behind import Behind, unknown_id
 
 _SECTIONS: dict[str, Callable[[Comparison, str], Behind]] = {
@@ -14,6 +14,8 @@ _SECTIONS: dict[str, Callable[[Comparison, str], Behind]] = {
     "size": behind_places.first,
     "settled": behind_places.settled,
     "ladder": behind_ladder.ladder,
+    "folds": behind_folds.folds,
+    "ratios": behind_folds.ratios,
     "changed": behind_causes.changed,
     "outside": behind_causes.outside_states,
     "one_sided": behind_causes.one_sided,

@@ -3,7 +3,7 @@
 from msgspec import Struct
 
 from paritrace.compare.result import Comparison
-from paritrace.reports import headline, next_commands, screen_causes, screen_coverage, screen_place
+from paritrace.reports import headline, next_commands, screen_causes, screen_coverage, screen_folds, screen_place
 from paritrace.reports.harmless import shorten
 from paritrace.reports.layout import CONTENT, Section, fit
 
@@ -25,6 +25,8 @@ def first_screen(comparison: Comparison, /, *, kept: Kept | None = None) -> str:
     sections = (
         headline.section(comparison),
         screen_place.ladder(comparison),
+        screen_folds.section(comparison),
+        screen_folds.ratios(comparison),
         screen_place.first_difference(comparison),
         screen_place.where(comparison),
         screen_place.size(comparison),

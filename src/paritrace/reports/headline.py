@@ -2,12 +2,14 @@
 
 from paritrace.compare.result import Comparison, Mark
 from paritrace.evidence.spans import ranges
+from paritrace.reports import screen_folds
 from paritrace.reports.layout import Section, paragraph
 from paritrace.reports.wording import count, module_or_root
 
 BITS_ONLY = "bits only"
 AROUND = frozenset({"code", "config"})  # what changed around the runs, not what they computed
 RECORDED_ONLY = "of recorded fields only: agreeing fingerprints do not prove that tensors agree"
+BY_FOLD = "by fold: sums over elements see no order; activations by moments and samples, without a verdict"
 BITS_ONLY_EXPLAINED = "bits only: no perturbed baseline was recorded, so round-off is not told from a fault"
 
 
@@ -23,6 +25,8 @@ def _statement(comparison: Comparison, /) -> tuple[str, str, str]:
         finding = comparison.findings[0]
         strength = BITS_ONLY_EXPLAINED if finding.strength == BITS_ONLY else finding.strength
         return finding.id, finding.sentence, strength
+    if comparison.folds is not None:
+        return "result", screen_folds.sentence(comparison.folds), BY_FOLD
     return "result", *_without_finding(comparison)
 
 

@@ -1,0 +1,59 @@
+"""Joins what folds say to a comparison: loads the ranks of both runs again where they are unlike, marks the ladder."""
+
+from collections.abc import Sequence
+
+from msgspec.structs import replace
+
+from paritrace.compare.folds import first_step, fold, rungs, unlike
+from paritrace.compare.folds_apart import Apart
+from paritrace.compare.folds_ratios import ratio_facts
+from paritrace.compare.folds_result import Folds
+from paritrace.compare.load import Recorded, load
+from paritrace.compare.rank_summary import RankSummary
+from paritrace.compare.result import Comparison, Mark
+from paritrace.compare.settings import Settings
+from paritrace.evidence.calls import Level
+from paritrace.runs.reading import Run
+
+
+def with_folds(
+    comparison: Comparison, runs: tuple[Run, Run], *, ranks: Sequence[RankSummary], settings: Settings
+) -> Comparison:
+    """The comparison with its folds and ratios; rungs that single ranks cannot decide are decided by folds."""
+    told = replace(comparison, ratios=ratio_facts([rank.figures for rank in ranks]))
+    folds = _folded(runs, ranks=ranks, settings=settings)
+    if folds is None:
+        return told
+    step = first_step(folds) if comparison.first_difference is None else None
+    at = comparison.ladder_step if step is None else step
+    marks = rungs(folds, step=at, by_calls=all(rank.apart is not Apart.ALL for rank in ranks))
+    ladder = {rung: _joined(mark, marks.get(rung)) for rung, mark in comparison.ladder.items()}
+    return replace(told, folds=folds, ladder=ladder, ladder_step=at)
+
+
+def _folded(runs: tuple[Run, Run], *, ranks: Sequence[RankSummary], settings: Settings) -> Folds | None:
+    """Relate the runs by fold where their layouts are unlike, or the user declared one."""
+    if ranks and all(rank.apart is Apart.NO for rank in ranks) and not settings.declared:
+        return None
+    sides = [_loaded(run, settings) for run in runs]
+    if not all(sides):
+        return None
+    why = unlike(sides[0], sides[1], settings=settings) or (("declared",) if settings.declared else ())
+    return fold(sides[0], sides[1], settings=settings, why=why) if why else None
+
+
+def _loaded(run: Run, settings: Settings) -> list[Recorded]:
+    """All ranks that are compared. Of their calls only those of modules are kept: the others do not fold."""
+    wanted = [view for view in run.sessions if settings.ranks is None or view.rank in settings.ranks]
+    return [_without_operators(load(run, view, settings=settings)) for view in wanted]
+
+
+def _without_operators(recorded: Recorded) -> Recorded:
+    modules = {number for number, function in recorded.functions.items() if function.level is Level.MODULE}
+    recorded.calls = [call for call in recorded.calls if call.function in modules]
+    return recorded
+
+
+def _joined(mark: Mark, by_fold: Mark | None) -> Mark:
+    """A difference that the ranks show stands; otherwise the fold decides what it saw."""
+    return mark if by_fold is None or mark in (Mark.BEYOND, Mark.NOT_REACHED) else by_fold
