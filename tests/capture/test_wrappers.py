@@ -15,7 +15,7 @@ import paritrace
 from paritrace.capture.pytorch.names import Names
 from paritrace.capture.pytorch.wrappers import class_name, original_class
 from paritrace.compare.engine import compare
-from paritrace.evidence.calls import Scope, StateNames
+from paritrace.evidence.calls import Call, Name, Origin, OriginKind, Scope, StateNames
 from paritrace.runs.reading import open_run
 
 in_memory = vars(dist)["HashStore"]
@@ -111,6 +111,39 @@ def test_a_wrapped_and_a_bare_run_pair_without_being_told(world: None, tmp_path:
     assert counts.paired > 0
     assert counts.undetermined_baseline == 0
     assert counts.different == 0
+
+
+def test_gathered_parameters_have_the_names_of_their_shards(world: None, tmp_path: Path) -> None:
+    """Under FSDP2 forward reads, and backward fills, tensors that no `named_parameters` shows afterwards (CA-27)."""
+    model = wrapped("fsdp2")
+    with paritrace.trace(tmp_path / "run", level=("module", "op"), diff=False):
+        torch.autograd.backward(model(torch.ones(2, 3)).sum())
+        torch.optim.SGD(model.parameters(), lr=0.1).step()
+    with open_run(tmp_path / "run") as opened:
+        records = list(opened.records("rank-0"))
+    texts = {record.id: record.text for record in records if isinstance(record, Name)}
+    accumulated = {text.partition(":")[2] for text in texts.values() if text.startswith("AccumulateGrad:")}
+    assert accumulated == {f"{block}.module.{name}" for block in ("first", "second") for name in ("weight", "bias")}
+
+
+def test_a_module_names_its_parameters_where_nothing_else_does(world: None, tmp_path: Path) -> None:
+    captured(tmp_path / "run", "fsdp2")
+    with open_run(tmp_path / "run") as opened:
+        records = list(opened.records("rank-0"))
+    origins = {record.id: (record.kind, record.name) for record in records if isinstance(record, Origin)}
+    names = {record.id: record.text for record in records if isinstance(record, Name)}
+    sources = {
+        origins[slot.source]
+        for call in records
+        if isinstance(call, Call)
+        for slot in call.inputs
+        if names[slot.name] in ("weight", "scale") and isinstance(slot.source, int)
+    }
+    assert sources == {
+        (kind, f"{block}.{name}")
+        for block in ("first", "second")
+        for kind, name in ((OriginKind.PARAMETER, "module.weight"), (OriginKind.BUFFER, "scale"))
+    }
 
 
 def test_a_second_root_is_called_by_the_class_inside_of_its_wrapper(world: None) -> None:

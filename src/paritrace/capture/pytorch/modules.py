@@ -12,6 +12,7 @@ import warnings
 from collections.abc import Callable
 from typing import Any, Protocol, cast
 
+import msgspec
 import torch
 from torch.nn.modules import module as torch_module
 from torch.utils.hooks import RemovableHandle
@@ -160,12 +161,22 @@ class ModuleObserver:
         details: list[calls.Detail] = []
         for path, tensor in (*tensors(args, "args"), *tensors(kwargs, "kwargs")):
             self._add(tensor, path, (record, "i"), slots, details)
-        for name, tensor in (
-            *module.named_parameters(recurse=False),
-            *module.named_buffers(recurse=False),
+        for kind, members in (
+            (OriginKind.PARAMETER, module.named_parameters(recurse=False)),
+            (OriginKind.BUFFER, module.named_buffers(recurse=False)),
         ):
-            self._add(tensor, name, (record, "i"), slots, details)
+            for name, tensor in members:
+                self._add(tensor, name, (record, "i"), slots, details)
+                slots[-1] = self._owned(slots[-1], kind, module, name)
         return tuple(slots), tuple(details)
+
+    def _owned(self, slot: calls.Slot, kind: OriginKind, module: torch.nn.Module, name: str) -> calls.Slot:
+        """A module's own parameter has its name, also where nothing was seen to make it, as when FSDP gathered it."""
+        definitions = self._recorder.definitions
+        owner = self._names.of_module(module)
+        if owner is None or slot.source != definitions.origin(OriginKind.UNKNOWN, ""):
+            return slot
+        return msgspec.structs.replace(slot, source=definitions.origin(kind, f"{owner}.{name}" if owner else name))
 
     def _add(
         self,

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 
 import torch
 
-from paritrace.capture.pytorch.wrappers import Spelling, original_class, unwrapped
+from paritrace.capture.pytorch.wrappers import Spelling, gathered_parameters, original_class, unwrapped
 
 UNNAMED = "?"
 
@@ -25,6 +25,7 @@ class Names:
         self._roots: list[tuple[weakref.ref[torch.nn.Module], Spelling]] = []
         self._prefixes: dict[str, int] = {}
         self._bare_given = False
+        self._gathered_named = False  # of this step's parameters that were gathered from shards
 
     def of_module(self, module: torch.nn.Module) -> str | None:
         """The qualified name of a module that belongs to a known root; the root itself is ""."""
@@ -32,9 +33,15 @@ class Names:
         return found[1] if found is not None and found[0]() is module else None
 
     def of_parameter(self, parameter: torch.Tensor) -> str:
-        """The qualified name of a parameter of a known root, else `?`."""
+        """The qualified name of a parameter of a known root, gathered or in shards, else `?`."""
         found = self._parameters.get(id(parameter))
-        return found[1] if found is not None and found[0]() is parameter else UNNAMED
+        if found is not None and found[0]() is parameter:
+            return found[1]
+        if not self._gathered_named:
+            self._gathered_named = True
+            self._name_gathered()
+            return self.of_parameter(parameter)
+        return UNNAMED
 
     def register_root(self, module: torch.nn.Module) -> str:
         """Name a module that was called from outside any known one, and everything in it; returns its own name."""
@@ -48,6 +55,7 @@ class Names:
     def refresh(self) -> None:
         """Take the parameters anew: modules may have been wrapped, tied or extended since."""
         self._parameters.clear()
+        self._gathered_named = False
         for module, spelling in self._alive():
             spelling.look(module)
         for name, parameter in self.parameters():
@@ -80,6 +88,13 @@ class Names:
             for name, inner in module.named_modules()
             if type(inner).get_extra_state is not plain
         )
+
+    def _name_gathered(self) -> None:
+        for _, module, _ in self.modules():
+            for owner, name, parameter in gathered_parameters(module):
+                prefix = self.of_module(owner)
+                if prefix is not None:
+                    self._parameters[id(parameter)] = (weakref.ref(parameter), f"{prefix}.{name}" if prefix else name)
 
     def _alive(self) -> Iterator[tuple[torch.nn.Module, Spelling]]:
         for reference, spelling in self._roots:

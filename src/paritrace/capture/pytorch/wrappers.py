@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from typing import Any
+
 import torch
 
 _TORCH = "torch.distributed."
@@ -17,9 +20,9 @@ def original_class(module: torch.nn.Module) -> type:
     the spot, `FSDPLinear`, of its own mixin and the original; a sharded and a whole model would never pair by it.
     """
     cls: type = type(module)
-    while cls.__module__.startswith(_TORCH) and len(cls.__bases__) == 2:
+    while _is_of_torch(cls) and len(cls.__bases__) == 2:
         mixin, original = cls.__bases__
-        if not mixin.__module__.startswith(_TORCH) or not issubclass(original, torch.nn.Module):
+        if not _is_of_torch(mixin) or not issubclass(original, torch.nn.Module):
             break
         cls = original
     return cls
@@ -36,6 +39,31 @@ def unwrapped(module: torch.nn.Module) -> torch.nn.Module:
     while isinstance(module, _REPLICATING):
         module = module.module
     return module
+
+
+def gathered_parameters(module: torch.nn.Module) -> Iterator[tuple[torch.nn.Module, str, torch.Tensor]]:
+    """The whole parameters that `fully_shard` puts in the place of its shards during forward and backward.
+
+    Owner, name in it, tensor; those that were gathered once. Gradients are accumulated into them, and
+    `named_parameters` shows them only while they are in place. Nothing for other modules.
+    """
+    get_state: Any = getattr(module, "_get_fsdp_state", None) if _is_of_torch(type(module)) else None
+    if get_state is None:
+        return
+    state = get_state()
+    groups = getattr(state, "_fsdp_param_groups", None)
+    if groups is None:  # earlier versions have one group or none
+        groups = (getattr(state, "_fsdp_param_group", None),)
+    for group in groups:
+        for parameter in getattr(group, "fsdp_params", ()):
+            tensor = getattr(parameter, "_unsharded_param", None)
+            if isinstance(tensor, torch.Tensor):
+                place = parameter._module_info
+                yield place.module, place.param_name, tensor
+
+
+def _is_of_torch(cls: type) -> bool:
+    return cls.__module__.startswith(_TORCH)
 
 
 class Spelling:
