@@ -8,14 +8,15 @@ import torch
 import torch.distributed as dist
 from torch.distributed.algorithms._checkpoint.checkpoint_wrapper import checkpoint_wrapper
 from torch.distributed.device_mesh import init_device_mesh
-from torch.distributed.fsdp import fully_shard
+from torch.distributed.fsdp import FullyShardedDataParallel, fully_shard
 from torch.nn.parallel import DistributedDataParallel
 
 import paritrace
 from paritrace.capture.pytorch.names import Names
 from paritrace.capture.pytorch.wrappers import class_name, original_class
 from paritrace.compare.engine import compare
-from paritrace.evidence.calls import Call, Name, Origin, OriginKind, Scope, StateNames
+from paritrace.evidence.calls import Call, Name, NotCaptured, Origin, OriginKind, Scope, StateNames, StepMark
+from paritrace.evidence.gaps import Gap
 from paritrace.runs.reading import open_run
 
 in_memory = vars(dist)["HashStore"]
@@ -144,6 +145,26 @@ def test_a_module_names_its_parameters_where_nothing_else_does(world: None, tmp_
         for block in ("first", "second")
         for kind, name in ((OriginKind.PARAMETER, "module.weight"), (OriginKind.BUFFER, "scale"))
     }
+
+
+@pytest.mark.parametrize("original", [True, False])
+def test_flat_shards_of_the_first_fsdp_do_not_pass_for_whole_tensors(
+    world: None, tmp_path: Path, original: bool
+) -> None:
+    """They are plain tensors without a placement: the norm of their gradients is in parts, and that is said (CA-29)."""
+    model = FullyShardedDataParallel(wrapped("bare"), device_id=torch.device("cpu"), use_orig_params=original)
+    with paritrace.trace(tmp_path / "run", level="module", diff=False):
+        torch.autograd.backward(model(torch.ones(2, 3)).sum())
+        torch.optim.SGD(model.parameters(), lr=0.1).step()
+    with open_run(tmp_path / "run") as opened:
+        records = list(opened.records("rank-0"))
+    scopes = {(record.module, record.cls.rpartition(".")[2]) for record in records if isinstance(record, Scope)}
+    assert {("", "FullyShardedDataParallel"), ("", "Model"), ("first.module", "Linear")} <= scopes
+    (mark,) = [record for record in records if isinstance(record, StepMark)]
+    assert isinstance(mark.grad_norm, Gap)
+    assert "in parts over ranks" in str(mark.grad_norm.detail)
+    (said,) = [record for record in records if isinstance(record, NotCaptured)]
+    assert "placements_of_flat_shards" in said.names
 
 
 def test_a_second_root_is_called_by_the_class_inside_of_its_wrapper(world: None) -> None:

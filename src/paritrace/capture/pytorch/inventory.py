@@ -20,6 +20,7 @@ from paritrace.evidence import calls, summaries
 from paritrace.evidence.gaps import CaptureGap, Gap
 
 NOT_CAPTURED = ("scheduler", "grad_scaler", "sampler_position", "python_objects")
+FLAT_SHARDS = "placements_of_flat_shards"  # the first FSDP's parameters, gradients and state are parts of a flat whole
 Value = str | Gap[CaptureGap]
 
 
@@ -75,7 +76,8 @@ class Inventory:
         ]
         squares = self._tensors("grads", "gradient", found)
         self._recorder.grad_squares[id(optimizer)] = squares
-        if not all(gradient is None or self._kinds.of(gradient).whole for _, gradient in found):
+        whole = all(gradient is None or self._kinds.of(gradient).whole for _, gradient in found)
+        if self._names.flat_shards or not whole:
             self._recorder.grads_in_part = True
 
     def model(self, module: torch.nn.Module) -> None:
@@ -181,7 +183,8 @@ class Inventory:
         self._recorder.emit(calls.State(steps.step, steps.microbatch, moment, known, tuple(values)))
 
     def _say_not_captured(self) -> None:
-        names = (*NOT_CAPTURED, *self._names.extra_state())
+        flat = (FLAT_SHARDS,) if self._names.flat_shards else ()
+        names = (*NOT_CAPTURED, *flat, *self._names.extra_state())
         if names != self._not_captured:
             self._not_captured = names
             self._recorder.emit(calls.NotCaptured(names))

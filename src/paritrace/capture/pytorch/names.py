@@ -79,6 +79,11 @@ class Names:
             for name, inner in module.named_modules():
                 yield name, inner, spelling
 
+    @property
+    def flat_shards(self) -> bool:
+        """Whether parameters of a known root are flat shards of the first FSDP: parts that do not say of what."""
+        return any(spelling.flat_shards for _, spelling in self._alive())
+
     def extra_state(self) -> tuple[str, ...]:
         """Modules that keep a state of their own which is not read: calling for it could have effects."""
         plain = torch.nn.Module.get_extra_state

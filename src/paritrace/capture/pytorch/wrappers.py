@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
 from typing import Any
 
@@ -62,6 +63,12 @@ def gathered_parameters(module: torch.nn.Module) -> Iterator[tuple[torch.nn.Modu
                 yield place.module, place.param_name, tensor
 
 
+def _is_flat_sharding(module: torch.nn.Module) -> bool:
+    package = sys.modules.get("torch.distributed.fsdp")
+    cls = None if package is None else vars(package).get("FullyShardedDataParallel")
+    return cls is not None and isinstance(module, cls)
+
+
 def _is_of_torch(cls: type) -> bool:
     return cls.__module__.startswith(_TORCH)
 
@@ -72,15 +79,21 @@ class Spelling:
     def __init__(self, prefix: str, root: torch.nn.Module) -> None:
         self._prefix = prefix
         self._wrapped: tuple[str, ...] = ()
+        self.flat_shards = False
         self.look(root)
 
     def look(self, root: torch.nn.Module) -> None:
-        """Find the wrappers whose modules have an ordinary name: a model may well have a `module` of its own."""
-        self._wrapped = tuple(
-            f"{name}.module" if name else "module"
-            for name, inner in root.named_modules()
-            if isinstance(inner, _REPLICATING)
-        )
+        """Find the wrappers whose modules have an ordinary name: a model may well have a `module` of its own.
+
+        And whether the first FSDP cut the parameters into flat shards, which show nowhere that they are parts.
+        """
+        wrapped: list[str] = []
+        self.flat_shards = False
+        for name, inner in root.named_modules():
+            if isinstance(inner, _REPLICATING):
+                wrapped.append(f"{name}.module" if name else "module")
+            self.flat_shards = self.flat_shards or _is_flat_sharding(inner)
+        self._wrapped = tuple(wrapped)
 
     def module(self, name: str) -> str:
         """The name of a module; the root's is its prefix without the point."""
