@@ -8,7 +8,7 @@ import pytest
 
 from paritrace.cli.entry import status_of
 from paritrace.compare.checks import check
-from paritrace.compare.checks_rules_coverage import BETWEEN_RANKS
+from paritrace.compare.checks_rules_presence import BETWEEN_RANKS
 from paritrace.evidence.calls import Row, State
 from paritrace.evidence.definition import Definition
 from paritrace.reports.check_screen import FAILS
@@ -39,8 +39,8 @@ def test_cp25_a_healthy_run_says_what_holds_and_what_was_not_checked(
     assert status_of(["check", str(run)]) == 0
     screen = capsys.readouterr().out
     golden("check_screen/healthy.txt", screen)
-    assert "No invariant that could be checked fails: 15 of 21 hold." in screen
-    assert "one rank: there is no replica" in screen
+    assert "No invariant that could be checked fails: 15 of 15 hold." in screen
+    assert "one rank: there is no other to compare with: replicas.* (6)" in screen
 
 
 def test_cp25_failures_come_first_with_names_and_places(
@@ -50,7 +50,7 @@ def test_cp25_failures_come_first_with_names_and_places(
     assert status_of(["check", str(run)]) == 0
     screen = capsys.readouterr().out
     golden("check_screen/broken.txt", screen)
-    assert screen.startswith("[check]     3 of 21 invariants fail; first: gradients that are zero at every step")
+    assert screen.startswith("[check]     3 of 15 invariants fail; first: gradients that are zero at every step")
     assert "step 1: nan" in screen
     assert len(screen.splitlines()) <= 34
     assert max(map(len, screen.splitlines())) <= 100
@@ -64,7 +64,7 @@ def test_su4_json_is_one_document_with_the_stable_keys(tmp_path: Path, capsys: p
     assert {"invariants", "coverage"} <= document.keys()
     for invariant in document["invariants"]:
         assert {"id", "status", "rank", "step", "name", "evidence"} <= invariant.keys()
-        assert invariant["status"] in ("pass", "fail", "not_checkable")
+        assert invariant["status"] in ("pass", "fail", "not_checkable", "not_applicable")
     assert document["coverage"]["rank-0"]["calls"] == 3
     assert sum(document["counts"].values()) == len(document["invariants"])
 
@@ -80,7 +80,8 @@ def test_su7_the_document_is_the_same_bytes_again(tmp_path: Path, capsys: pytest
 def test_every_invariant_that_can_fail_has_words_for_it(tmp_path: Path) -> None:
     with open_run(write_run(tmp_path / "A", records.training())) as run:
         found = {invariant.id for invariant in check(run).invariants}
-    assert found - BETWEEN_RANKS.keys() - {"evidence.all_observed"} == FAILS.keys() - {"evidence.ranks_present"}
+    never_fail = {"evidence.all_observed", "replicas.buffers", "replicas.declared"}
+    assert (found | BETWEEN_RANKS.keys()) - never_fail == FAILS.keys() - {"evidence.ranks_present"}
 
 
 @pytest.mark.parametrize(
@@ -89,10 +90,8 @@ def test_every_invariant_that_can_fail_has_words_for_it(tmp_path: Path) -> None:
         (False, [], 0),
         (True, [], 0),
         (True, ["--exit-code"], 1),
-        (False, ["--exit-code"], 3),
+        (False, ["--exit-code"], 0),  # what speaks of several ranks is not applicable to one: nothing is left open
         (False, ["--exit-code", "--allow", "undetermined"], 0),
-        (False, ["--exit-code", "--allow", "undetermined=6"], 0),
-        (False, ["--exit-code", "--allow", "undetermined=5"], 3),
         (True, ["--exit-code", "--allow", "undetermined"], 1),
         (True, ["--exit-code", "--exit-zero"], 0),
         (False, ["--allow", "everything"], 2),
@@ -101,6 +100,14 @@ def test_every_invariant_that_can_fail_has_words_for_it(tmp_path: Path) -> None:
 def test_su3_exit_status(tmp_path: Path, failing: bool, options: list[str], status: int) -> None:
     run = write_run(tmp_path / "A", broken() if failing else records.training(), steps="0:3")
     assert status_of(["check", str(run), *options]) == status
+
+
+@pytest.mark.parametrize(
+    ("options", "status"), [([], 3), (["--allow", "undetermined=1"], 0), (["--allow", "undetermined=0"], 3)]
+)
+def test_su3_what_could_not_be_checked_ends_with_3(tmp_path: Path, options: list[str], status: int) -> None:
+    undeclared = write_run(tmp_path / "A", records.training())  # how many steps were expected is not known
+    assert status_of(["check", str(undeclared), "--exit-code", *options]) == status
 
 
 def test_ev17_a_killed_run_is_checked_and_its_evidence_called_broken(

@@ -7,7 +7,7 @@ import pytest
 from msgspec import Struct
 
 from paritrace.compare.checks_result import Invariant, Outcome, RankCoverage
-from paritrace.compare.checks_rules_coverage import BETWEEN_RANKS, coverage_invariants, rank_invariants
+from paritrace.compare.checks_rules_coverage import coverage_invariants
 from paritrace.compare.checks_rules_parameters import parameter_invariants
 from paritrace.compare.checks_rules_values import value_invariants
 from paritrace.evidence.calls import ConfigMark, Row, State
@@ -415,11 +415,3 @@ def test_ca24_steps_are_judged_only_when_they_were_declared() -> None:
 def test_cp25_what_was_not_observable_is_counted_by_reason() -> None:
     found = evidence_of(gaps={"thread_not_covered": 2})["evidence.all_observed"]
     assert (found.status, found.evidence.reason) == (Outcome.NOT_CHECKABLE, "thread_not_covered: 2")
-
-
-def test_cp25_invariants_between_ranks_are_named_and_not_checkable_with_one() -> None:
-    found = list(rank_invariants(num_ranks=1))
-    assert [invariant.id for invariant in found] == list(BETWEEN_RANKS)
-    assert {invariant.status for invariant in found} == {Outcome.NOT_CHECKABLE}
-    assert all("one rank" in invariant.evidence.reason for invariant in found)
-    assert all("not recorded" in invariant.evidence.reason for invariant in rank_invariants(num_ranks=2))

@@ -7,6 +7,7 @@ from msgspec.structs import replace
 from paritrace.compare.checks_result import FORMAT, VERSION, Checked, Evidence, Invariant, Outcome, RankCoverage
 from paritrace.compare.result import RunRef
 from paritrace.reports.check_screen import FAILS, check_screen
+from paritrace.reports.check_story import in_order
 from tests.reports.test_first_screen import assert_within_bounds
 
 COVERAGE = RankCoverage(
@@ -57,9 +58,9 @@ def test_su7_crowded_checks_stay_within_bounds_and_name_the_first_failure(
     many = replace(one, coverage={f"rank-{rank}": replace(COVERAGE, rank=rank) for rank in range(sessions)})
     screen = check_screen(many)
     assert_within_bounds(screen)
-    failed = [identity for identity, status in statuses if status is Outcome.FAIL]
+    failed = in_order(one for one in many.invariants if one.status is Outcome.FAIL)
     if failed:
-        assert FAILS[failed[0]] in " ".join(screen.split())
+        assert FAILS[failed[0].id] in " ".join(screen.split())
         assert "FAIL" in screen
 
 

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import cast
 
-from paritrace.evidence.calls import Call, Detail, EndMark, Mark, Row, State
+from paritrace.evidence.calls import Call, Completed, Detail, EndMark, Mark, Row, State
 from paritrace.evidence.codec import encode_mark, encode_row
 from paritrace.evidence.definition import Definition
 from paritrace.process.identity import own_identity
@@ -37,7 +37,9 @@ def write_run(
     with session.open_journal() as journal:
         for record in records:
             journal.write(
-                encode_row(record) if isinstance(record, Call | Detail | State) else encode_mark(cast(Mark, record))
+                encode_row(record)
+                if isinstance(record, Call | Completed | Detail | State)
+                else encode_mark(cast(Mark, record))
             )
         if ended:
             journal.write(encode_mark(EndMark(len(records), calls, details, states, {})))

@@ -1,11 +1,18 @@
 """check RUN: holds one run against itself (CP-25)."""
 
 from collections import Counter
+from collections.abc import Iterator
 
+from paritrace.compare.checks_across import Across, Presence, presence_of
 from paritrace.compare.checks_facts import SessionFacts
+from paritrace.compare.checks_heads import read_head
 from paritrace.compare.checks_result import FORMAT, VERSION, Checked, Invariant, Outcome, RankCoverage
-from paritrace.compare.checks_rules_coverage import attendance_invariants, coverage_invariants, rank_invariants
+from paritrace.compare.checks_rules_collectives import collective_invariants
+from paritrace.compare.checks_rules_coverage import attendance_invariants, coverage_invariants
+from paritrace.compare.checks_rules_inputs import input_invariants
 from paritrace.compare.checks_rules_parameters import parameter_invariants
+from paritrace.compare.checks_rules_presence import alone_invariants
+from paritrace.compare.checks_rules_replicas import replica_invariants
 from paritrace.compare.checks_rules_values import value_invariants
 from paritrace.compare.result import RunRef
 from paritrace.evidence.journal import Account
@@ -29,16 +36,21 @@ def check(run: Run, /) -> Checked:
     """
     invariants: list[Invariant] = []
     coverage: dict[str, RankCoverage] = {}
-    for session in run.sessions:
+    presence = presence_of(run.sessions, run.attendance)
+    across = _across(run, presence)
+    for session in sorted(run.sessions, key=lambda one: (one.incarnation, one.rank)):
         facts = SessionFacts()
         journal = run.journal(session.session_id)
-        facts.see_all(journal)
+        if across is not None and session.incarnation == presence.incarnation:
+            facts.see_all(across.watch(journal, rank=session.rank, has_receipt=session.receipt is not None))
+        else:
+            facts.see_all(journal)
         seen = _coverage(run, session, facts, journal.account)
         coverage[session.session_id] = seen
         invariants += parameter_invariants(facts, rank=session.rank)
         invariants += value_invariants(facts, rank=session.rank)
         invariants += coverage_invariants(seen)
-    invariants += rank_invariants(num_ranks=len({session.rank for session in run.sessions}))
+    invariants += alone_invariants(presence) if across is None else _rank_invariants(across)
     invariants += attendance_invariants(run.attendance)
     counts = Counter(invariant.status.value for invariant in invariants)
     return Checked(
@@ -51,6 +63,20 @@ def check(run: Run, /) -> Checked:
         limits=LIMITS,
         ranks=run.attendance,
     )
+
+
+def _across(run: Run, presence: Presence) -> Across | None:
+    """Returns what gathers facts across ranks, with the head of each journal read; None when one rank is there."""
+    if len(presence.ranks) < 2:
+        return None
+    sessions = [session for session in run.sessions if session.incarnation == presence.incarnation]
+    return Across((read_head(run.journal(one.session_id), rank=one.rank) for one in sessions), presence)
+
+
+def _rank_invariants(across: Across) -> Iterator[Invariant]:
+    yield from replica_invariants(across)
+    yield from input_invariants(across)
+    yield from collective_invariants(across)
 
 
 def _coverage(run: Run, session: SessionView, facts: SessionFacts, account: Account) -> RankCoverage:

@@ -8,13 +8,29 @@ from paritrace.compare.result import RunRef
 from paritrace.runs.attendance import Attendance
 
 FORMAT = "paritrace-check"
-VERSION = "1.0"
+VERSION = "1.1"
 
 
 class Outcome(StrEnum):
     PASS = "pass"  # noqa: S105  a word of the vocabulary
     FAIL = "fail"
     NOT_CHECKABLE = "not_checkable"
+    NOT_APPLICABLE = "not_applicable"  # there is nothing that it speaks of: one rank has no replica
+
+
+class Parting(Struct, frozen=True):
+    """Where a state that replicas share first differs between them.
+
+    `what`: the group of the state inventory. `sides`: ranks that agree stand together, and together they are the ranks
+    that were compared there. `basis`: how these ranks are known to be replicas.
+    """
+
+    what: str
+    name: str
+    step: int
+    moment: str
+    sides: tuple[tuple[int, ...], ...]
+    basis: str
 
 
 class Evidence(Struct, frozen=True):
@@ -31,7 +47,9 @@ class Evidence(Struct, frozen=True):
     file: str = ""
     line: int = 0
     module: str = ""
-    reason: str = ""  # not_checkable: why
+    reason: str = ""  # not_checkable, not_applicable: why
+    ranks: tuple[int, ...] = ()  # of an invariant across ranks: those that were compared
+    partings: tuple[Parting, ...] = ()  # of replicas, earliest first
 
 
 class Invariant(Struct, frozen=True):

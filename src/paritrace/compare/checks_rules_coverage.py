@@ -1,4 +1,4 @@
-"""Invariants of the evidence itself: whole, as long as declared, all observed; and those between ranks (CP-25)."""
+"""Invariants of the evidence itself: whole, as long as declared, all observed (CP-25)."""
 
 from collections.abc import Iterator, Sequence
 
@@ -11,33 +11,12 @@ STEPS = "each declared step was recorded"
 RANKS = "every rank of the world wrote a session and a receipt"
 OBSERVED = "nothing passed by unobserved"
 
-# CP-25's invariants between ranks; each is named, so that nobody takes their absence for agreement.
-BETWEEN_RANKS = {
-    "replicas.parameters": "parameters are equal on all replicas",
-    "replicas.optimizer_state": "optimizer state is equal on all replicas",
-    "replicas.gradients": "gradients are equal on all data-parallel ranks after reduction",
-    "replicas.rng": "random generators are equal where replicated and different where they must be",
-    "batches.across_ranks": "batches differ between data-parallel ranks",
-    "collectives.match": "collectives of a group agree in count, order, operation, shape and dtype on all members",
-}
-
 
 def coverage_invariants(coverage: RankCoverage, /) -> Iterator[Invariant]:
     """Yields the invariants of one session's evidence."""
     yield _journal(coverage)
     yield _steps(coverage)
     yield _observed(coverage)
-
-
-def rank_invariants(*, num_ranks: int) -> Iterator[Invariant]:
-    """Yields what only several ranks show; with one rank, or without placements, not checkable by name."""
-    reason = (
-        "one rank: there is no replica to compare with"
-        if num_ranks == 1
-        else f"{num_ranks} ranks, and which of them replicate each other is not recorded"
-    )
-    for identity, words in BETWEEN_RANKS.items():
-        yield not_checkable(identity, words, reason, rank=-1)
 
 
 def attendance_invariants(ranks: Sequence[Attendance], /) -> Iterator[Invariant]:

@@ -3,14 +3,16 @@
 from collections.abc import Iterator, Sequence
 from shlex import quote
 
-from paritrace.compare.checks_result import Checked, Invariant, Outcome
+from paritrace.compare.checks_result import Checked, Invariant, Outcome, RankCoverage
+from paritrace.compare.checks_telling import ranks_told
 from paritrace.evidence.remarks import of_ranks
 from paritrace.evidence.spans import ranges
+from paritrace.reports.check_story import FIRST, in_order, sentence, story_of
 from paritrace.reports.harmless import shorten
 from paritrace.reports.layout import CONTENT, WIDTH, Section, fit, paragraph
 from paritrace.reports.wording import count
 
-MARKS = {Outcome.PASS: "ok", Outcome.FAIL: "FAIL", Outcome.NOT_CHECKABLE: "?"}
+MARKS = {Outcome.PASS: "ok", Outcome.FAIL: "FAIL", Outcome.NOT_CHECKABLE: "?", Outcome.NOT_APPLICABLE: "-"}
 FAILS = {  # what a failure is, in words; the names of invariants say what holds
     "parameters.have_gradient": "trainable parameters without a gradient",
     "parameters.in_optimizer": "trainable parameters that no optimizer holds",
@@ -27,24 +29,35 @@ FAILS = {  # what a failure is, in words; the names of invariants say what holds
     "evidence.journal_whole": "the journal is not whole",
     "evidence.ranks_present": "ranks are missing",
     "evidence.steps_complete": "declared steps are missing",
+    "replicas.parameters": "parameters of replicas part",
+    "replicas.optimizer_state": "optimizer states of replicas part",
+    "replicas.gradients": "gradients of replicas part",
+    "replicas.rng": "generators that are not as the mesh asks",
+    "batches.across_ranks": "data-parallel ranks share a batch",
+    "collectives.match": "members of a group make unlike collectives",
+    "collectives.completed": "collectives that were not seen to complete",
+    "collectives.results": "a collective gives members unlike results",
 }
 PATH_COLUMNS = 24  # a longer one would take the place of what the line says
 ID_COLUMNS = 31
 NAMES_SHOWN = 4
+CROWDED = 3  # invariants of one family with one reason
 FACTS_SHOWN = 2
 
 
 def check_screen(checked: Checked, /) -> str:
     """Returns the screen as plain text, at most 34 lines of 100 columns."""
-    failed = [invariant for invariant in checked.invariants if invariant.status is Outcome.FAIL]
+    failed = in_order(invariant for invariant in checked.invariants if invariant.status is Outcome.FAIL)
     held = [invariant for invariant in checked.invariants if invariant.status is Outcome.PASS]
     unknown = [invariant for invariant in checked.invariants if invariant.status is Outcome.NOT_CHECKABLE]
+    idle = [invariant for invariant in checked.invariants if invariant.status is Outcome.NOT_APPLICABLE]
     several = len(checked.coverage) > 1
     sections = (
         _headline(checked, failed=failed),
         Section(anchor="fails", lines=_failures(failed, several=several), keep=2, most=18, spaced=True),
         Section(anchor="holds", lines=tuple(_held(held, several=several)), keep=1, most=20, spaced=True),
         Section(anchor="unknown", lines=tuple(_unknown(unknown)), keep=2, most=12, spaced=True),
+        Section(anchor="n/a", lines=tuple(_unknown(idle)), keep=1, most=6, spaced=True),
         _coverage(checked),
         Section(anchor="capture", lines=tuple(_remarks(checked)), keep=2, most=8, spaced=True),
         Section(anchor="next", lines=(f"{_again(checked)}     every invariant with all of its evidence",)),
@@ -59,16 +72,30 @@ def _again(checked: Checked) -> str:
 
 def _headline(checked: Checked, *, failed: Sequence[Invariant]) -> Section:
     counts = checked.counts
-    total = len(checked.invariants)
-    if failed:
-        sentence = f"{len(failed):,} of {total:,} invariants {_fail(len(failed))}; first: {_short(failed[0])}"
-    elif total > counts.get(Outcome.NOT_CHECKABLE, 0):
-        sentence = f"No invariant that could be checked fails: {counts.get(Outcome.PASS, 0):,} of {total:,} hold."
-    else:
-        sentence = "Nothing could be checked."
+    total = len(checked.invariants) - counts.get(Outcome.NOT_APPLICABLE, 0)
     open_ones = counts.get(Outcome.NOT_CHECKABLE, 0)
-    strength = f"{open_ones:,} of {total:,} could not be checked; `ok` speaks of what was recorded, not of all that ran"
-    return Section(anchor="check", lines=(*paragraph(sentence, most=2), *paragraph(strength, most=2)), keep=4)
+    if failed:
+        said = _leading(failed, total=total)
+    elif total > open_ones:
+        said = f"No invariant that could be checked fails: {counts.get(Outcome.PASS, 0):,} of {total:,} hold."
+    else:
+        said = "Nothing could be checked."
+    unchecked = f"{open_ones:,} of {total:,} could not be checked" if open_ones else f"all {total:,} could be checked"
+    strength = f"{unchecked}; `ok` speaks of what was recorded, not of all that ran"
+    return Section(anchor="check", lines=(*paragraph(said, most=3), *paragraph(strength, most=2)), keep=5)
+
+
+def _leading(failed: Sequence[Invariant], *, total: int) -> str:
+    """Returns the most telling failure in a sentence, and how many there are."""
+    kinds = len({invariant.id for invariant in failed})
+    counted = f"{len(failed):,} of {total:,} invariants {_fail(len(failed))}"
+    story = story_of(failed)
+    if story is not None:
+        told = sentence(story)
+        return f"{told[:1].upper() + told[1:] if story.partings[0].what != 'parameter' else told} {counted}."
+    if failed[0].id in FIRST and failed[0].evidence.facts:
+        return f"{_failing(failed[0])}: {shorten(failed[0].evidence.facts[0], width=150)}. {counted}."
+    return f"{counted}{'; first' if kinds > 1 or len(failed) > 1 else ''}: {_short(failed[0])}"
 
 
 def _short(invariant: Invariant) -> str:
@@ -93,15 +120,21 @@ def _some(invariant: Invariant, *, most: int) -> str:
 
 
 def _failures(failed: Sequence[Invariant], *, several: bool) -> tuple[str, ...]:
-    return tuple(line for invariant in failed for line in _failure(invariant, several=several))
+    """One block for what fails alike on several ranks."""
+    alike: dict[tuple[str, int, tuple[str, ...]], list[Invariant]] = {}
+    for invariant in failed:
+        alike.setdefault((invariant.id, invariant.step, invariant.evidence.names), []).append(invariant)
+    return tuple(line for same in alike.values() for line in _failure(same, several=several))
 
 
-def _failure(invariant: Invariant, *, several: bool) -> list[str]:
+def _failure(same: Sequence[Invariant], *, several: bool) -> list[str]:
+    invariant = same[0]
     evidence = invariant.evidence
-    rank = f" rank {invariant.rank}" if several and invariant.rank >= 0 else ""
+    known = sorted({one.rank for one in same if one.rank >= 0})
+    rank = f" {ranks_told(known)}" if several and known else ""
     step = f" at step {invariant.step}" if invariant.step >= 0 else ""
     lines = [_row(invariant, f"{_failing(invariant)}{step}{rank}")]
-    if evidence.names:
+    if evidence.names and not evidence.partings:  # their facts name them, with their sides
         lines.append(_indented(_some(invariant, most=NAMES_SHOWN)))
     if evidence.file:
         calls = "".join(f"  call {record_id}" for record_id in evidence.record_ids[:1])
@@ -135,17 +168,34 @@ def _unknown(unknown: Sequence[Invariant]) -> list[str]:
         by_reason.setdefault(invariant.evidence.reason, []).append(invariant.id)
     lines: list[str] = []
     for reason, identities in by_reason.items():
-        lines += paragraph(f"{reason}: {', '.join(dict.fromkeys(identities))}", most=3)
+        lines += paragraph(f"{reason}: {', '.join(_families(identities))}", most=3)
     return lines
 
 
+def _families(identities: Sequence[str]) -> list[str]:
+    """Returns the names of invariants, once each; of a crowded family only how many: `replicas.* (6)`."""
+    families: dict[str, list[str]] = {}
+    for identity in dict.fromkeys(identities):
+        families.setdefault(identity.partition(".")[0], []).append(identity)
+    return [
+        one
+        for family, members in families.items()
+        for one in (members if len(members) < CROWDED else [f"{family}.* ({len(members)})"])
+    ]
+
+
 def _coverage(checked: Checked) -> Section:
-    lines: list[str] = []
+    """One line for sessions that recorded alike."""
+    alike: dict[tuple[str, tuple[int, ...], tuple[str, ...]], list[RankCoverage]] = {}
     for coverage in checked.coverage.values():
-        steps = f"step {ranges(coverage.steps_seen)}" if coverage.steps_seen else "no step"
+        alike.setdefault((coverage.status, coverage.steps_seen, coverage.levels), []).append(coverage)
+    lines: list[str] = []
+    for (status, seen, levels), same in alike.items():
+        steps = f"step {ranges(seen)}" if seen else "no step"
+        calls, states = sum(one.calls for one in same), sum(one.states for one in same)
         lines += paragraph(
-            f"rank {coverage.rank}: {coverage.status}; {steps}; {count(coverage.calls, 'call')}, "
-            f"{count(coverage.states, 'state row')}; levels {', '.join(coverage.levels)}",
+            f"{ranks_told(one.rank for one in same)}: {status}; {steps}; {count(calls, 'call')}, "
+            f"{count(states, 'state row')}{' in all' if len(same) > 1 else ''}; levels {', '.join(levels)}",
             most=2,
         )
     return Section(anchor="coverage", lines=tuple(lines), keep=1, most=6, spaced=True)
