@@ -13,6 +13,8 @@ Key = tuple[int, int, str, str, str]
 
 BATCH, BATCH_ORDER = "batch", "batch_order"
 
+POSITIONS = frozenset({"sampler", "data_position"})
+
 Figures = dict[Key, str | None]
 
 
@@ -81,8 +83,7 @@ def compare_digests(baseline: Recorded, candidate: Recorded, *, settings: Settin
         else:
             found.different[key] = DigestDifference(*key, left, right, places[0][key], places[1][key])
     _join_orders(found)
-    idle = _idle_generators(found, ours, theirs)
-    for key in idle:
+    for key in (*_idle_generators(found, ours, theirs), *_idle_positions(found)):
         del found.different[key]
         found.unknown.add(key)
     return found
@@ -114,6 +115,11 @@ def _idle_generators(found: Digests, ours: Figures, theirs: Figures) -> list[Key
     differing = [key for key in found.different if key[3] == "rng"]
     moved = {name for figures in (ours, theirs) for name in _moved_generators(figures)}
     return [key for key in differing if key[4] not in moved]
+
+
+def _idle_positions(found: Digests) -> list[Key]:
+    """Differing states of samplers and loaders in steps whose batches agree: they gave the same data all the same."""
+    return [key for key in found.different if key[3] in POSITIONS and not found.differs(key[0], "batch", "batch_order")]
 
 
 def _moved_generators(figures: Figures) -> set[str]:

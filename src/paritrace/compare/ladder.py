@@ -11,6 +11,7 @@ from paritrace.compare.translate import Side
 from paritrace.evidence.calls import Phase, StepMark
 
 CONFIG_KINDS = frozenset({"config", "argv", "determinism"})
+MOVING_SETTINGS = ("scheduler", "scaler")
 
 
 Moments = frozenset[tuple[int, str]]
@@ -84,7 +85,7 @@ def ladder(ranks: Sequence[RungFacts], changed: Sequence[Change], *, step: int) 
     """Give every rung its mark at one step; ranks are joined by the worst."""
     rules: dict[str, Callable[[RungFacts], Mark]] = {
         "code": lambda rank: _changed(changed, {"code"}, known=rank.has_code),
-        "config": lambda rank: _changed(changed, CONFIG_KINDS, known=rank.has_config),
+        "config": lambda rank: _config(rank, changed, step),
         "data": lambda rank: _state(rank, step, "batch"),
         "weights": lambda rank: _state(rank, step, "parameter", "buffer"),
         "rng": lambda rank: _state(rank, step, "rng"),
@@ -105,6 +106,12 @@ def joined(marks: Sequence[Mark]) -> Mark:
         if mark in marks:
             return mark
     return Mark.NOT_REACHED if marks else Mark.UNDETERMINED
+
+
+def _config(rank: RungFacts, changed: Sequence[Change], step: int) -> Mark:
+    """Settings, and what moves them by the step: schedulers and the scale of the loss."""
+    moved = _state(rank, step, *MOVING_SETTINGS) is Mark.BEYOND
+    return Mark.BEYOND if moved else _changed(changed, CONFIG_KINDS, known=rank.has_config)
 
 
 def _changed(changed: Sequence[Change], kinds: set[str] | frozenset[str], *, known: bool) -> Mark:

@@ -186,7 +186,7 @@ class StateNames(Definition, frozen=True, tag="state_names"):
 
     id: int
     # parameter | buffer | gradient | optimizer_state | optimizer_config | rng | batch | batch_order | scheduler |
-    # scaler | loss
+    # scaler | sampler | data_position | fp8 | loss
     group: str
     names: tuple[str, ...]
     kinds: tuple[int, ...]  # Kind ids, -1 where there is none
@@ -397,6 +397,7 @@ class State(Struct, array_like=True, frozen=True, gc=False, tag="s", forbid_unkn
     step). The state after step n is the "begin" state of step n + 1. `values` are aligned with `StateNames`: 16 hex
     digits of the group's scheme (`elements-u64` for tensors, xxh3-64 for anything else) or a gap. Group "batch_order"
     is xxh3-64 of the batch in logical order, since sums of elements do not see an exchange.
+    Of scheduler, scaler, sampler, data_position and fp8 a value of up to 64 characters stands in clear.
     """
 
     step: int

@@ -7,11 +7,12 @@ from paritrace.reports.wording import module_or_root, source_place
 
 _CHANGES_OF = {"code": ("code", "git"), "config": ("config", "argv")}
 _STATES_OF = {
-    "data": ("batch",),
+    "config": ("scheduler", "scaler"),
+    "data": ("batch", "sampler", "data_position"),
     "weights": ("parameter", "buffer"),
     "rng": ("rng",),
     "reduced grads": ("gradient",),
-    "optimizer": ("optimizer_state", "optimizer_config", "scheduler", "scaler"),
+    "optimizer": ("optimizer_state", "optimizer_config"),
     "weights+1": ("parameter", "buffer"),
     "loss": ("loss",),
 }

@@ -10,16 +10,18 @@ import torch
 import xxhash
 
 from paritrace.capture.pytorch.flatten import tensors
+from paritrace.capture.pytorch.foreign_state import fp8_scales, megatron_generators
 from paritrace.capture.pytorch.kinds import KnownKind
 from paritrace.capture.pytorch.memory import RELEASED, holds_bytes, logical_buffer
 from paritrace.capture.pytorch.names import UNNAMED
 from paritrace.capture.pytorch.parts import part_of
 from paritrace.capture.pytorch.registers import Registers
+from paritrace.capture.pytorch.training_state import TrainingState
 from paritrace.capture.recorder import Recorder
 from paritrace.evidence import calls, summaries
 from paritrace.evidence.gaps import CaptureGap, Gap
 
-NOT_CAPTURED = ("scheduler", "grad_scaler", "sampler_position", "python_objects")
+NOT_CAPTURED = ("python_objects",)
 FLAT_SHARDS = "placements_of_flat_shards"  # the first FSDP's parameters, gradients and state are parts of a flat whole
 Value = str | Gap[CaptureGap]
 
@@ -35,6 +37,7 @@ class Inventory:
         self._optimizers: list[weakref.ref[torch.optim.Optimizer]] = []
         self._configurations: dict[int, dict[str, str]] = {}
         self._models: set[int] = set()
+        self._training = TrainingState()
         self._not_captured: tuple[str, ...] = ()
 
     def begin(self) -> None:
@@ -44,7 +47,10 @@ class Inventory:
         self._tensors("begin", "buffer", list(self._names.buffers()))
         self._tensors("begin", "optimizer_state", list(self._optimizer_state()))
         states = self._generators.states()
-        self._write("begin", "rng", [name for name, _ in states], [-1] * len(states), [value for _, value in states])
+        self._plain("rng", [*states, *megatron_generators()])
+        for group, rows in self._training.groups(self._recorder.steps.step):
+            self._plain(group, rows)
+        self._plain("fp8", list(fp8_scales(self._names.all_modules())))
         self._say_not_captured()
 
     def batch(self, args: Any, kwargs: Any) -> None:
@@ -182,9 +188,13 @@ class Inventory:
         known = self._recorder.definitions.state_names(group, tuple(names), tuple(kinds))
         self._recorder.emit(calls.State(steps.step, steps.microbatch, moment, known, tuple(values)))
 
+    def _plain(self, group: str, rows: Sequence[tuple[str, Value]]) -> None:
+        """One row of values that are no tensors, or numbers in clear."""
+        self._write("begin", group, [name for name, _ in rows], [-1] * len(rows), [value for _, value in rows])
+
     def _say_not_captured(self) -> None:
         flat = (FLAT_SHARDS,) if self._names.flat_shards else ()
-        names = (*NOT_CAPTURED, *flat, *self._names.extra_state())
+        names = (*NOT_CAPTURED, *self._training.not_captured(), *flat, *self._names.extra_state())
         if names != self._not_captured:
             self._not_captured = names
             self._recorder.emit(calls.NotCaptured(names))

@@ -84,6 +84,12 @@ class Names:
         """Whether parameters of a known root are flat shards of the first FSDP: parts that do not say of what."""
         return any(spelling.flat_shards for _, spelling in self._alive())
 
+    def all_modules(self) -> Iterator[tuple[str, torch.nn.Module]]:
+        """Every module of all known roots, with its name."""
+        for module, spelling in self._alive():
+            for name, inner in module.named_modules():
+                yield spelling.module(name), inner
+
     def extra_state(self) -> tuple[str, ...]:
         """Modules that keep a state of their own which is not read: calling for it could have effects."""
         plain = torch.nn.Module.get_extra_state
