@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import sys
+import weakref
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -36,6 +37,7 @@ class Groups:
         self._keys: dict[_Identity, str] = {}
         self._used: dict[str, int] = {}
         self._by_id: dict[int, Group] = {}
+        self._objects: dict[int, tuple[weakref.ref[Any], int]] = {}  # asked for with every collective
 
     def of(self, group: object) -> int:
         """The id of a group given as torch's `ProcessGroup`, as the dispatcher's boxed form of one, or by torch's name.
@@ -45,6 +47,9 @@ class Groups:
         found = _process_group(group)
         if found is None:
             return NO_GROUP
+        known = self._objects.get(id(found))
+        if known is not None and known[0]() is found:
+            return known[1]
         identity = _identity(found)
         made = self._ids.get(identity)
         if made is None:
@@ -54,6 +59,7 @@ class Groups:
             label, ranks, backend = identity
             self._by_id[made] = Group(made, key, ranks, backend, label)
             self._emit(self._by_id[made])
+        self._objects[id(found)] = (weakref.ref(found), made)
         return made
 
     def __getitem__(self, group: int) -> Group:
