@@ -175,7 +175,7 @@ def test_another_reduction_is_named_in_words_on_all_ranks(tmp_path: Path) -> Non
     (finding,) = result.findings
     assert "reduce: avg instead of sum" in finding.sentence
     assert finding.ranks == (0, 1)
-    assert finding.sentence.endswith("reduce: avg instead of sum, ranks 0, 1.")
+    assert finding.sentence.endswith("at step 0, backward, ranks 0, 1 (reduce: avg instead of sum).")
     assert finding.place.group is Group.ORIGINATES
     assert DifferenceClass.SCALARS in {slot.difference_class for slot in finding.place.slots}
     assert finding.consequences == result.counts.different - WORLD
@@ -311,6 +311,16 @@ def test_another_number_of_collectives_in_a_step_is_told_from_counts_alone(tmp_p
         " (no recorded call shows which)."
     )
     assert kinds(result) == [CollectiveKind.COUNT]
+
+
+def test_groups_of_their_own_on_each_rank_are_one_statement(tmp_path: Path) -> None:
+    for rank in range(WORLD):
+        training(GOOD, rank=rank).write(tmp_path / "a", rank=rank, world_size=WORLD)
+        alone = Recipe(how=Reduction(group=f"ranks {rank}", ranks=(rank,), by="backward"))
+        training(alone, rank=rank).write(tmp_path / "b", rank=rank, world_size=WORLD)
+    (finding,) = compare(open_run(tmp_path / "a"), open_run(tmp_path / "b")).result.findings
+    assert finding.ranks == (0, 1)
+    assert "rank 0: over ranks 0 instead of 0,1; rank 1: over ranks 1 instead of 0,1" in finding.sentence
 
 
 def test_counts_say_nothing_that_a_named_collective_says(tmp_path: Path) -> None:

@@ -7,7 +7,6 @@ from itertools import pairwise
 from msgspec.structs import replace
 
 from paritrace.compare.collective_evidence import NOT_LOOKED_FOR, is_whole
-from paritrace.compare.collective_fields import field_differences, told_fields
 from paritrace.compare.collective_words import (
     SIDES,
     FoundCollective,
@@ -92,6 +91,7 @@ def _one_sided(of: RankComparison, number: int, items: Sequence[int]) -> FoundCo
             slot=facts.operation,
         ),
         places=frozenset(belongs[i] for i in items if belongs[i] >= 0),
+        calls=frozenset((number, i) for i in items),
     )
 
 
@@ -136,13 +136,13 @@ def _fields(of: RankComparison, i: int) -> FoundCollective:
     ours, theirs = sides_of(of)
     j = of.sides.pairing.partner_a[i]
     facts = ours.collectives[i]
-    fields = field_differences((facts, theirs.collectives[j]))
     held = told_names(facts.parameters) or subject(ours, i)
     site = site_of(ours, i) or site_of(theirs, j)
     step, _, phase = ours.context_of(i)
+    group = f" of group {facts.group}" if facts.group == theirs.collectives[j].group else ""
     sentence = (
-        f"{facts.operation} #{facts.ordinal} of group {facts.group}{f' ({held})' if held else ''}"
-        f"{f' at {site}' if site else ''} at step {step}, {phase}: {told_fields(fields)}"
+        f"{facts.operation} #{facts.ordinal}{group}{f' ({held})' if held else ''}"
+        f"{f' at {site}' if site else ''} runs otherwise in the candidate at step {step}, {phase}"
     )
     return FoundCollective(
         moment=moment_of(of, 0, i),
@@ -159,7 +159,7 @@ def _fields(of: RankComparison, i: int) -> FoundCollective:
             candidate=told_collective(theirs, j),
             records=((of.rank, ours.calls[i].id, theirs.calls[j].id),),
         ),
-        difference=replace(pair_difference(of, i, of.origins.blames[i]), collective=sentence, cause=""),
+        difference=replace(pair_difference(of, i, of.origins.blames[i]), collective=sentence),
         pairs=frozenset((i,)),
     )
 

@@ -1,23 +1,33 @@
 """How many collectives each group made in a step, by the group's own sequence number (CA-2, level digest)."""
 
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator
 
+from paritrace.compare.collective_evidence import steps_with_operators
 from paritrace.compare.collective_words import FoundCollective, sides_of
 from paritrace.compare.outside import Moment
 from paritrace.compare.ranks import RankComparison
-from paritrace.compare.result import CollectiveDifference, CollectiveKind, Difference, DifferenceClass, Group
+from paritrace.compare.result import (
+    CollectiveDifference,
+    CollectiveKind,
+    Difference,
+    DifferenceClass,
+    Group,
+    SlotDifference,
+)
 from paritrace.compare.translate import Side
 from paritrace.evidence.calls import Phase
 
 BEFORE_GRADIENTS = 3  # among the figures of a step: with its loss, before its gradients are looked at
 
 
-def other_counts(of: RankComparison, *, told: Collection[tuple[str, int]]) -> Iterator[FoundCollective]:
-    """Groups that made another number of collectives in a step, the first step of each; `told` are (group, step) that
-    single collectives explain already, there or before."""
+def other_counts(of: RankComparison) -> Iterator[FoundCollective]:
+    """Groups that made another number of collectives in a step, the first step of each.
+
+    Where both sides recorded operators each collective is known by itself, and a sum would say it again.
+    """
     counts = tuple(_counts(side) for side in sides_of(of))
-    seen = {group for group, _ in told}
-    for step in sorted(counts[0].keys() & counts[1].keys()):
+    seen: set[str] = set()
+    for step in sorted((counts[0].keys() & counts[1].keys()) - steps_with_operators(of)):
         ours, theirs = counts[0][step], counts[1][step]
         for group in sorted(ours.keys() & theirs.keys() - seen):
             if ours[group] != theirs[group]:
@@ -64,6 +74,7 @@ def _found(of: RankComparison, step: int, group: str, *, counts: tuple[int, int]
             baseline_record_id=-1,
             candidate_record_id=-1,
             undetermined_before=0,
+            slots=(SlotDifference(f"group {group}", DifferenceClass.SCALARS, str(counts[0]), str(counts[1])),),
             cause="no recorded call shows which",
             collective=sentence,
         ),

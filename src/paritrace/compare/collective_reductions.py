@@ -102,6 +102,7 @@ def _found(of: RankComparison, unequal: Unequal) -> FoundCollective:
         ),
         pairs=frozenset(_pairs(of, unequal)),
         places=frozenset(_places(of, unequal)),
+        calls=frozenset(_unpaired(of, unequal)),
     )
 
 
@@ -151,6 +152,12 @@ def _pairs(of: RankComparison, unequal: Unequal) -> Iterator[int]:
     for j in theirs:
         if of.sides.pairing.partner_b[j] >= 0:
             yield of.sides.pairing.partner_b[j]
+
+
+def _unpaired(of: RankComparison, unequal: Unequal) -> Iterator[tuple[int, int]]:
+    partners = (of.sides.pairing.partner_a, of.sides.pairing.partner_b)
+    for number, holders in enumerate(unequal.holders):
+        yield from ((number, i) for i in holders if partners[number][i] < 0)
 
 
 def _places(of: RankComparison, unequal: Unequal) -> Iterator[int]:

@@ -28,6 +28,7 @@ class FoundCollective(NamedTuple):
     difference: Difference
     pairs: frozenset[int] = frozenset()  # by the baseline's index
     places: frozenset[int] = frozenset()  # stretches
+    calls: frozenset[tuple[int, int]] = frozenset()  # unpaired collectives: side and index
 
 
 def sides_of(of: RankComparison) -> tuple[Side, Side]:
@@ -61,7 +62,9 @@ def subject(side: Side, i: int) -> str:
         if isinstance(source, FromOrigin) and source.name:
             kind = source.kind.value.replace("_", " ")
             return f"gradient of {source.name}" if source.kind is OriginKind.GRADIENT else f"{kind} {source.name}"
-        if isinstance(source, FromCall) and side.records.labels[source.call] and source.call not in side.collectives:
+        if isinstance(source, FromCall) and source.call in side.collectives:
+            return subject(side, source.call)  # what an earlier collective gave back
+        if isinstance(source, FromCall) and side.records.labels[source.call]:
             return f"gradient of {side.records.labels[source.call]}"
     return ""
 

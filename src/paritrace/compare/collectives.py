@@ -19,9 +19,7 @@ def collective_statements(of: RankComparison) -> list[FoundCollective]:
     spoken_for = {i for found in reduced for i in found.pairs}
     fields = [found for found in other_fields(of) if not found.pairs <= spoken_for or _more_than_buckets(of, found)]
     alone = one_sided(of)
-    told = {(found.told.group, step) for found in (*reduced, *alone, *fields) for step in found.told.steps}
-    counts = other_counts(of, told=told)
-    return sorted((*reduced, *alone, *fields, *other_orders(of), *counts), key=lambda found: found.moment)
+    return sorted((*reduced, *alone, *fields, *other_orders(of), *other_counts(of)), key=lambda found: found.moment)
 
 
 def orders_alone(found: Sequence[FoundCollective]) -> list[Placed]:

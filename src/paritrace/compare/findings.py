@@ -1,7 +1,7 @@
 """From statements to findings: the first difference, the origins in order, sentences told once for all ranks
 (CP-8, CP-9, CP-29)."""
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 
 from msgspec.structs import replace
 
@@ -14,6 +14,7 @@ RECORDED = "collectives recorded on both sides, each rank to its end"
 COUNTED = "the groups' own counts of their collectives"
 ORDER_ALONE = "order alone: paired collectives and what they give are judged each for itself"
 MAX_FINDINGS = 10
+RANKS_TOLD = 2  # whose causes are told where they differ; all of them stand in `collectives`
 MAX_MODULE = 60  # characters of a module's path in a sentence: two lines of the screen hold it and what is said
 
 
@@ -84,7 +85,7 @@ def _finding(number: int, items: Sequence[Placed]) -> Finding:
     ranks = tuple(sorted({item.difference.rank for item in items}))
     return Finding(
         id=f"F{number}",
-        sentence=sentence(place, ranks=ranks),
+        sentence=sentence(place, ranks=ranks, causes={i.difference.rank: i.difference.cause for i in items}),
         strength=_strength(place),
         place=replace(place),
         measured=max((size for size in sizes if size is not None), default=None),
@@ -108,11 +109,15 @@ def told_ranks(ranks: Sequence[int]) -> str:
     return f"rank{'s' if len(ranks) > 1 else ''} {', '.join(str(rank) for rank in ranks)}"
 
 
-def sentence(place: Difference, *, ranks: Sequence[int] = ()) -> str:
-    """Say in one sentence where the runs part, on which ranks, and what kind of statement that is."""
+def sentence(place: Difference, *, ranks: Sequence[int] = (), causes: Mapping[int, str] | None = None) -> str:
+    """Say in one sentence where the runs part, on which ranks, and what kind of statement that is.
+
+    `causes` gives that of each rank, where they are not the same.
+    """
     on = told_ranks(ranks or (place.rank,))
     if place.collective:
-        return f"{place.collective}, {on}{f' ({place.cause})' if place.cause else ''}."
+        cause = _causes(causes or {place.rank: place.cause})
+        return f"{place.collective}, {on}{f' ({cause})' if cause else ''}."
     where = f"step {place.step}, {place.phase}"
     module = f" in {_short(place.module)}" if place.module else ""
     site = place.baseline_site or place.candidate_site
@@ -145,6 +150,15 @@ def sentence(place: Difference, *, ranks: Sequence[int] = ()) -> str:
                 f"The first differing call is {place.function}{at} at {where}{module} ({on}); where the"
                 f" difference comes from is not determined{': ' + place.cause if place.cause else ''}."
             )
+
+
+def _causes(causes: Mapping[int, str]) -> str:
+    """What all ranks share, or that of each of the first two ranks."""
+    if len(set(causes.values())) == 1:
+        return next(iter(causes.values()))
+    told = [f"rank {rank}: {cause}" for rank, cause in sorted(causes.items())[:RANKS_TOLD]]
+    more = len(causes) - RANKS_TOLD
+    return "; ".join(told) + (f"; {more} more" if more > 0 else "")
 
 
 def _figure(place: Difference) -> str:

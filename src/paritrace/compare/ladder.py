@@ -28,6 +28,7 @@ class RungFacts:
     apart: Moments
     has_code: bool
     has_config: bool
+    reduced: dict[int, Mark]  # by step: whether the collectives that hold gradients gave the same
     idle: tuple[frozenset[int], frozenset[int]]  # steps of which both sides say: no backward ran; no optimizer stepped
 
 
@@ -46,8 +47,26 @@ def rung_facts(rank: RankComparison) -> RungFacts:
         apart=frozenset({_moment(ours, i) for i in rank.reasons[0]} | {_moment(theirs, j) for j in rank.reasons[1]}),
         has_code=bool(ours.recorded.code and theirs.recorded.code),
         has_config=bool(ours.recorded.config and theirs.recorded.config),
+        reduced=_reductions(rank),
         idle=(_idle(rank, backwards=True), _idle(rank, backwards=False)),
     )
+
+
+def _reductions(rank: RankComparison) -> dict[int, Mark]:
+    """Of each step whether the results of the buckets of gradients agree on both sides (CA-31)."""
+    marks: dict[int, list[Mark]] = defaultdict(list)
+    ours = rank.sides.baseline
+    for i, facts in ours.collectives.items():
+        if facts.parameters:
+            marks[ours.context_of(i)[0]].append(_reduction(rank, i))
+    return {step: joined(found) for step, found in marks.items()}
+
+
+def _reduction(rank: RankComparison, i: int) -> Mark:
+    verdict = rank.verdicts.verdicts.get(i)
+    if rank.sides.pairing.partner_a[i] < 0 or (verdict is not None and verdict.unseen_outputs):
+        return Mark.UNDETERMINED
+    return Mark.BEYOND if verdict is not None and (verdict.outputs or verdict.collective) else Mark.AGREES
 
 
 def _moment(side: Side, i: int) -> tuple[int, str]:
@@ -92,7 +111,7 @@ def ladder(ranks: Sequence[RungFacts], changed: Sequence[Change], *, step: int) 
         "forward": lambda rank: _phase(rank, step, Phase.FORWARD, leads_to=_state(rank, step, "loss")),
         "loss": lambda rank: _state(rank, step, "loss"),
         "backward": lambda rank: _backward(rank, step),
-        "reduced grads": lambda rank: _reached(rank, step, _state(rank, step, "gradient")),
+        "reduced grads": lambda rank: _reached(rank, step, _reduced(rank, step)),
         "grad norm": lambda rank: _reached(rank, step, _state(rank, step, "grad_norm")),
         "optimizer": lambda rank: _optimizer(rank, step),
         "weights+1": lambda rank: _stepped(rank, step, _state(rank, step + 1, "parameter", "buffer")),
@@ -149,6 +168,13 @@ def _optimizer(rank: RungFacts, step: int) -> Mark:
     if calls is not Mark.AGREES and rank.digests.differs(step + 1, "parameter"):
         return Mark.UNDETERMINED  # its own state agrees, and what it wrote does not
     return _stepped(rank, step, Mark.AGREES if Mark.AGREES in (calls, state) else Mark.UNDETERMINED)
+
+
+def _reduced(rank: RungFacts, step: int) -> Mark:
+    """The gradients as the inventory shows them; where it does not, as the buckets that hold them came back."""
+    gradients = _state(rank, step, "gradient")
+    buckets = rank.reduced.get(step, Mark.UNDETERMINED)
+    return gradients if gradients is not Mark.UNDETERMINED and buckets is not Mark.BEYOND else buckets
 
 
 def _reached(rank: RungFacts, step: int, mark: Mark) -> Mark:

@@ -7,6 +7,7 @@ from paritrace.compare.blames import Blame, Root
 from paritrace.compare.collective_words import FoundCollective
 from paritrace.compare.describe import pair_difference, region_difference
 from paritrace.compare.digests import DigestDifference
+from paritrace.compare.flows import FromCall, source_of
 from paritrace.compare.outside import (
     Moment,
     figure_difference,
@@ -34,6 +35,7 @@ class Placed(NamedTuple):
     consequences: int
     root: Root | None = None  # the pair or stretch that it speaks of
     parameters: frozenset[str] = frozenset()  # whose calls it speaks of, of a stretch
+    reads: frozenset[tuple[int, int]] = frozenset()  # side and index of what made the inputs of a stretch
 
 
 def placed(of: RankComparison, collectives: Sequence[FoundCollective]) -> list[Placed]:
@@ -67,6 +69,8 @@ def _follows(item: Placed, from_: FoundCollective) -> bool:
     if place.level == "digest" and place.function in (GRADIENT, "grad_norm"):
         return not names or place.slot in names or place.function != GRADIENT
     if root is not None and root[0] == "region" and item.parameters and item.parameters <= names:
+        return True
+    if item.reads & from_.calls:
         return True
     return place.group in UNDECIDED
 
@@ -133,9 +137,9 @@ def _regions(of: RankComparison) -> Iterator[Placed]:
         last = stretch.a[-1] if stretch.a else stretch.after[0]
         at = calls[last].left if last >= 0 else -1
         moment = Moment(difference.step, at, 0, difference.microbatch)
-        yield Placed(
-            moment, difference, of.origins.consequences["region", place], ("region", place), _labels(of, place)
-        )
+        root: Root = ("region", place)
+        count = of.origins.consequences[root]
+        yield Placed(moment, difference, count, root, _labels(of, place), _reads(of, place))
 
 
 def _labels(of: RankComparison, place: int) -> frozenset[str]:
@@ -144,6 +148,19 @@ def _labels(of: RankComparison, place: int) -> frozenset[str]:
     labels = [of.sides.baseline.records.labels[i] for i in stretch.a]
     labels += [of.sides.candidate.records.labels[j] for j in stretch.b]
     return frozenset(labels) if all(labels) else frozenset()
+
+
+def _reads(of: RankComparison, place: int) -> frozenset[tuple[int, int]]:
+    """The calls that made what a stretch reads, by side and index."""
+    stretch = of.stretches.found[place]
+    sides = ((of.sides.baseline, stretch.a), (of.sides.candidate, stretch.b))
+    return frozenset(
+        (number, source.call)
+        for number, (side, items) in enumerate(sides)
+        for i in items
+        for slot in side.calls[i].inputs
+        if isinstance(source := source_of(side, slot), FromCall)
+    )
 
 
 def _reader(of: RankComparison, place: int) -> int:
