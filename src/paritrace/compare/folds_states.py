@@ -94,10 +94,14 @@ def compare_states(
     sides: tuple[FoldSide, FoldSide],
     read: tuple[Read, Read],
 ) -> list[FoldedState]:
-    """Whole against whole, in order of step, moment, group and name; `read`: parameters as modules read them."""
+    """Whole against whole, in order of step, moment, group and name; `read`: parameters as modules read them.
+
+    A moment of which one side recorded nothing at all is left out: there is nothing to compare it with.
+    """
     told: set[tuple[str, str]] = set()  # facts are given once for each state, where it first differs
     found: list[FoldedState] = []
-    for key in sorted(baseline.keys() | candidate.keys()):
+    recorded = {key[:3] for key in baseline} & {key[:3] for key in candidate}
+    for key in sorted(key for key in baseline.keys() | candidate.keys() if key[:3] in recorded):
         if key not in baseline or key not in candidate:
             found.append(_one_sided(key, baseline.get(key), candidate.get(key)))
             continue
