@@ -220,6 +220,8 @@ def test_a_second_capture_into_a_run_is_refused_before_the_workload_starts(tmp_p
         (("--steps", "3:1", "good.py"), "bad_steps"),
         (("--max-bytes", "much", "good.py"), "bad_size"),
         (("--ranks", "x", "good.py"), "bad_ranks"),
+        (("--mesh", "2x2", "good.py"), "bad_mesh"),
+        (("--mesh", "dp=2", "good.py"), "bad_mesh"),  # of two ranks, and this is one
         (("--level", "kernel", "good.py"), "usage"),
         (("--no-such-option", "good.py"), "usage"),
         ((), "usage"),
