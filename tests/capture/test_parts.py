@@ -9,7 +9,7 @@ import torch.distributed as dist
 from torch.distributed._functional_collectives import AsyncCollectiveTensor
 from torch.distributed.device_mesh import DeviceMesh, init_device_mesh
 from torch.distributed.tensor import DTensor, Partial, Replicate, Shard
-from torch.distributed.tensor.placement_types import Placement, _StridedShard
+from torch.distributed.tensor.placement_types import Placement, _MaskPartial, _StridedShard
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from paritrace.capture.pytorch.kinds import Kinds
@@ -60,6 +60,7 @@ def read(tensor: torch.Tensor) -> tuple[list[Definition], calls.Detail]:
     return written, detail
 
 
+MASKED = _MaskPartial(offset_shape=torch.Size((3,)))  # type: ignore[no-untyped-call]
 PLACED: list[tuple[tuple[Placement, ...], tuple[int, ...], tuple[int, ...], tuple[str, ...], tuple[int, ...]]] = [
     ((Shard(0), Replicate()), (8, 3), (4, 3), ("S(0)", "R"), (4, 0)),
     ((Shard(0), Shard(1)), (8, 5), (4, 3), ("S(0)", "S(1)"), (4, 0)),
@@ -70,6 +71,7 @@ PLACED: list[tuple[tuple[Placement, ...], tuple[int, ...], tuple[int, ...], tupl
     ((Partial("avg"), Replicate()), (), (), ("P(avg)", "R"), ()),
     ((_StridedShard(0, split_factor=2), Shard(0)), (8, 2), (2, 2), ("_S(0,2)", "S(0)"), (2, 0)),
     ((_StridedShard(0, split_factor=2), Replicate()), (8, 2), (4, 2), ("_S(0,2)", "R"), ()),  # no box
+    ((Replicate(), MASKED), (3,), (3,), ("R", "P(_MaskPartial)"), ()),
     ((Shard(0), Replicate()), (8, 2), (3, 2), ("S(0)", "R"), ()),  # cut by hand: not where torch would cut
 ]
 

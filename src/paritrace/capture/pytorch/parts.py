@@ -119,7 +119,10 @@ def _box(shape: tuple[int, ...], local: tuple[int, ...], cuts: tuple[Cut, ...]) 
 
 
 def _text(placement: Any) -> str:
-    """As torch abbreviates them; what torch gains later goes by the name of its class."""
+    """As torch abbreviates them; what torch gains later goes by the name of its class.
+
+    A special kind of pending sum stays one, `P(_MaskPartial)`: its terms differ between ranks, and do not just add.
+    """
     if _is(placement, "Shard"):
         return f"S({placement.dim})"
     if _is(placement, "_StridedShard"):
@@ -128,7 +131,9 @@ def _text(placement: Any) -> str:
         return "R"
     if _is(placement, "Partial"):
         return f"P({placement.reduce_op})"
-    return type(placement).__name__
+    name = type(placement).__name__
+    pending = any(base.__name__ == "Partial" for base in type(placement).__mro__)
+    return f"P({name})" if pending else name
 
 
 def _is(placement: Any, name: str) -> bool:
