@@ -8,6 +8,7 @@ from paritrace.compare.checks_result import Checked, Invariant, Outcome
 from paritrace.compare.result import Comparison, Difference, Group, Outside
 
 CLAIMS = (Group.ORIGINATES, Group.OUTSIDE)
+CLAIMED = (*CLAIMS, Group.REWIRED)
 # An inserted line and the call that reads its result stand at most this many lines apart in the workload.
 ADJACENT_LINES = 4
 MAIN = ("<main>", "train.py")
@@ -42,9 +43,10 @@ def judge_fault(fault: Fault, comparison: Comparison, sources: Sources) -> Answe
 def answer_for(expected: Expected, comparison: Comparison, sources: Sources) -> Answer:
     if expected.groups == ("step",):
         return Answer.EXACT if first_step(comparison) == expected.step else Answer.MISSED
-    if expected.names and not (expected.phase or expected.file):
-        return Answer.EXACT if names_outside(expected, comparison) else Answer.MISSED
     first = named_first(comparison)
+    if expected.names and not (expected.phase or expected.file):
+        named = names_outside(expected, comparison) and not blames_another_rank(expected, first)
+        return Answer.EXACT if named else Answer.MISSED
     if first is None or first.step != expected.step or (expected.phase and first.phase != expected.phase):
         return Answer.MISSED
     answer = with_ranks(place_answer(expected, first, comparison, sources), expected, first, comparison)
@@ -56,6 +58,11 @@ def answer_for(expected: Expected, comparison: Comparison, sources: Sources) -> 
 def named_first(comparison: Comparison) -> Difference | None:
     """What stands first before a person: the first finding; where there is none, the first difference."""
     return comparison.findings[0].place if comparison.findings else comparison.first_difference
+
+
+def blames_another_rank(expected: Expected, first: Difference | None) -> bool:
+    """Whether the line on top claims an origin on a rank where there is none, whatever stands below it."""
+    return bool(expected.ranks) and first is not None and first.group in CLAIMED and first.rank not in expected.ranks
 
 
 def place_answer(expected: Expected, first: Difference, comparison: Comparison, sources: Sources) -> Answer:

@@ -10,6 +10,7 @@ from types import FrameType, ModuleType
 
 import pytest
 import torch
+import typing_extensions
 
 from paritrace.capture import sites as module
 from paritrace.capture.sites import Place, Sites, workload_root
@@ -121,6 +122,20 @@ def test_paritrace_torch_and_the_standard_library_are_never_sites(tmp_path: Path
     site, workload = kept.of(kept.sites.place(inside))
     assert site.file == "test_sites.py"  # this file lies outside the root, and is no library
     assert workload.file == "train.py"
+
+
+def test_a_deprecated_function_of_torch_is_called_where_the_workload_calls_it(tmp_path: Path) -> None:
+    """`dist.all_gather_into_tensor` and others go through a wrapper of typing_extensions: nobody's call site."""
+
+    @typing_extensions.deprecated("for this test", category=None)
+    def wrapped() -> FrameType:
+        return sys._getframe(1)
+
+    call = loaded(tmp_path / "train.py")["call"]
+    kept = Kept(tmp_path)
+    site, workload = kept.of(kept.sites.place(call(wrapped)))
+    assert site == workload
+    assert (site.file, site.line) == ("train.py", 9)
 
 
 def test_no_frame_at_all_is_nowhere(tmp_path: Path) -> None:

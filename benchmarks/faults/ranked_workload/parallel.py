@@ -6,7 +6,7 @@ from typing import Any
 import torch
 import torch.distributed as dist
 from torch import Tensor, nn
-from torch.distributed.device_mesh import init_device_mesh
+from torch.distributed.device_mesh import DeviceMesh, init_device_mesh
 
 # Parameters that tensor parallelism splits, and along which dimension; all others are whole on every rank.
 SPLIT = {"qkv.weight": 0, "output.weight": 1, "up.weight": 0, "up.bias": 0, "down.weight": 1}
@@ -16,6 +16,7 @@ SPLIT = {"qkv.weight": 0, "output.weight": 1, "up.weight": 0, "up.bias": 0, "dow
 class Grid:
     """The groups of this rank; with `sequence`, what lies between the split layers is split by position."""
 
+    mesh: DeviceMesh
     data: dist.ProcessGroup
     tensor: dist.ProcessGroup
     data_rank: int
@@ -29,7 +30,8 @@ def make_grid(tensor_size: int, *, sequence: bool) -> Grid:
     shape = (dist.get_world_size() // tensor_size, tensor_size)
     mesh = init_device_mesh("cpu", shape, mesh_dim_names=("dp", "tp"))
     data_rank, tensor_rank = mesh.get_coordinate()
-    return Grid(mesh["dp"].get_group(), mesh["tp"].get_group(), data_rank, shape[0], tensor_rank, shape[1], sequence)
+    groups = mesh["dp"].get_group(), mesh["tp"].get_group()
+    return Grid(mesh, *groups, data_rank, shape[0], tensor_rank, shape[1], sequence)
 
 
 def split_dim(name: str) -> int | None:

@@ -224,7 +224,9 @@ def _internal_prefixes() -> tuple[str, ...]:
     stdlib = sysconfig.get_path("stdlib")
     packages = {sysconfig.get_path("purelib"), sysconfig.get_path("platlib")}
     found = [os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep, "<frozen", "<__array_function__"]
-    found += [os.path.join(folder, "torch") + os.sep for folder in packages]
+    # torch marks deprecated functions by a wrapper of typing_extensions: the standard library's, for older Pythons.
+    names = ("torch" + os.sep, "typing_extensions.py")
+    found += [os.path.join(folder, name) for folder in packages for name in names]
     found += [os.path.join(stdlib, entry) for entry in sorted(os.listdir(stdlib)) if "-packages" not in entry]
     return tuple(found)
 
