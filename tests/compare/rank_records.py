@@ -110,27 +110,10 @@ def mesh(rank: int, dims: Sequence[str], shape: Sequence[int], *, basis: str = "
     return Mesh(0, tuple(dims), tuple(shape), tuple(coordinate), basis)
 
 
-def draw(identity: int, *, step: int = 0) -> Call:
-    """Returns a call that draws from torch's generator."""
-    return Call(
-        identity,
-        identity + 1,
-        -1,
-        2,
-        10,
-        10,
-        0,
-        1 + step,
-        1,
-        0,
-        -1,
-        -1,
-        -1,
-        0,
-        1,
-        (Slot(1, RNG_KIND, "a" * 16, 1),),
-        (),
-    )
+def draw(identity: int, *, step: int = 0, read: str = "b" * 16) -> Call:
+    """Returns a call that draws from torch's generator for a tensor."""
+    drawn = (Slot(1, r.FLOAT32, read), Slot(1, RNG_KIND, "a" * 16, 1))
+    return Call(identity, identity + 1, -1, 2, 10, 10, 0, 1 + step, 1, 0, -1, -1, -1, 0, 1, drawn, ())
 
 
 def collective(

@@ -6,7 +6,7 @@ import pytest
 from msgspec.structs import replace
 
 from paritrace.compare.checks_result import Invariant, Outcome
-from paritrace.evidence.calls import State, StateNames
+from paritrace.evidence.calls import Call, State, StateNames
 from tests.compare import rank_records as ranks
 from tests.compare.rank_records import Records, across_of, invariants_of, training, value
 
@@ -92,6 +92,20 @@ def test_cp25_generators_are_judged_by_the_mesh(
     streams: tuple[int, ...], dims: tuple[str, ...], basis: str, status: Outcome
 ) -> None:
     assert of(*meshed(streams, *dims, basis=basis))["replicas.rng"].status is status
+
+
+def test_cp25_ranks_that_draw_for_parts_of_a_tensor_need_not_share_a_stream() -> None:
+    """Sequence parallelism: the stream of each rank is its own, and so are the positions it drops out."""
+    sessions = [
+        [
+            replace(record, inputs=(replace(record.inputs[0], bits=value("part", rank)), record.inputs[1]))
+            if isinstance(record, Call)
+            else record
+            for record in made
+        ]
+        for rank, made in enumerate(meshed((0, 1), "tp"))
+    ]
+    assert of(*sessions)["replicas.rng"].status is Outcome.NOT_CHECKABLE
 
 
 @pytest.mark.parametrize(("streams", "status"), [((0, 0), Outcome.FAIL), ((0, 1), Outcome.PASS)])

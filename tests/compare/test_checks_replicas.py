@@ -110,11 +110,26 @@ def test_cp25_filled_parameters_are_no_replicas_until_declared() -> None:
         ]
 
     open_ones = of(*(session(rank, declared=False) for rank in (0, 1)))
-    assert open_ones["replicas.parameters"].status is Outcome.PASS
+    assert open_ones["replicas.parameters"].evidence.names == ()
     assert open_ones["replicas.declared"].status is Outcome.NOT_CHECKABLE
     assert open_ones["replicas.declared"].evidence.names == ("head.weight",)
     found = of(*(session(rank, declared=True) for rank in (0, 1)))
     assert found["replicas.parameters"].evidence.names == ("head.weight",)
+
+
+def test_cp25_filled_parameters_that_are_alike_once_changed_are_replicas() -> None:
+    def session(rank: int) -> Records:
+        made = training(rank, declared=False, unlike={("parameter", "head.weight"): 2} if rank else None)
+        return [
+            replace(record, values=(r.ONES, record.values[1]))
+            if isinstance(record, State) and (record.moment, record.step, record.names) == ("begin", 0, 1)
+            else record
+            for record in made
+        ]
+
+    found = of(session(0), session(1))
+    assert (found["replicas.parameters"].status, found["replicas.parameters"].step) == (Outcome.FAIL, 2)
+    assert found["replicas.declared"].status is Outcome.PASS
 
 
 def test_cp25_undeclared_parameters_that_start_unlike_are_not_compared() -> None:

@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
+from paritrace.compare.checks_parameters import fingerprints_of_fills
 from paritrace.evidence.calls import Kind, Row, State, StateNames, StepMark
 from paritrace.evidence.definition import Definition
 from paritrace.evidence.distributed import Group, Mesh, Placement, Replicated
@@ -16,7 +17,10 @@ Geometry = tuple[str, tuple[int, ...]]  # dtype, shape
 
 @dataclass(frozen=True, slots=True)
 class Holding:
-    """A parameter or buffer as a rank first showed it. `value` is "" where it was not read."""
+    """A parameter or buffer as a rank first showed it, or, if filled with one value then, as it was a step later.
+
+    `value` is "" where it was not read.
+    """
 
     kind: Kind | None
     placement: Placement | None
@@ -26,6 +30,11 @@ class Holding:
     @property
     def geometry(self) -> Geometry:
         return geometry_of(self.kind)
+
+    @property
+    def is_filled(self) -> bool:
+        """Whether it is zero or one throughout, which makes tensors alike that have nothing to do with each other."""
+        return self.kind is not None and self.value in fingerprints_of_fills(self.kind)
 
 
 @dataclass(slots=True)
@@ -70,7 +79,8 @@ class Head:
         if names is None or names.group not in (PARAMETER, BUFFER) or state.moment != "begin":
             return
         for name, kind, value in zip(names.names, names.kinds, state.values, strict=False):
-            if (names.group, name) not in self.holdings:
+            held = self.holdings.get((names.group, name))
+            if held is None or held.is_filled:  # what is filled with one value is told apart once it has changed
                 known = "" if isinstance(value, Gap) else value
                 self.holdings[names.group, name] = Holding(
                     self._kinds.get(kind), self.placements.get(kind), state.step, known

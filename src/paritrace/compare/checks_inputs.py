@@ -18,6 +18,8 @@ class Inputs:
         self.generators: Sharing[tuple[str, int], str] = Sharing()
         self.advanced: dict[tuple[str, int], int] = {}  # (generator, step) -> bits of ranks where its state changed
         self.drawn: dict[tuple[str, int], int] = {}  # -> bits of ranks where a forward call drew from it
+        # what the first such call of a step also read: where that agrees, ranks do the same work
+        self.acted_on: Sharing[tuple[str, int], tuple[str, ...]] = Sharing()
 
 
 class InputRows:
@@ -28,6 +30,7 @@ class InputRows:
         self._inputs = inputs
         self._fed: dict[tuple[int, int, int], int] = {}
         self._last: dict[str, tuple[int, str]] = {}  # generator -> the step and state it was seen in last
+        self._acted: dict[str, int] = {}  # generator -> the step whose first drawing call was seen
         self._contexts: dict[int, Context] = {}
         self._origins: dict[int, Origin] = {}
         self._rng_kinds: set[int] = set()
@@ -74,6 +77,11 @@ class InputRows:
             return
         drawn, key = self._inputs.drawn, (origin.name, context.step)
         drawn[key] = drawn.get(key, 0) | 1 << self._rank
+        read = tuple(slot.bits for slot in call.inputs if slot.kind not in self._rng_kinds)
+        known = tuple(bits for bits in read if not isinstance(bits, Gap))
+        if known and len(known) == len(read) and self._acted.get(origin.name) != context.step:
+            self._acted[origin.name] = context.step
+            self._inputs.acted_on.see(self._rank, key, known)
 
     def _batch(self, state: State, names: StateNames) -> None:
         values = tuple(value for value in state.values if not isinstance(value, Gap))

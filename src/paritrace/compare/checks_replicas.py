@@ -2,7 +2,7 @@
 
 Declared: a wrapper keeps them alike on a group, or a placement replicates the same shard along a dimension of a mesh.
 Observed: undeclared, and alike with one dtype and shape when first recorded. Parameters that are filled with one value
-start alike without being replicas, so for those only a declaration counts.
+start alike without being replicas; they count once they have changed, and are still alike.
 """
 
 from collections import defaultdict
@@ -13,7 +13,6 @@ from msgspec import Struct
 from paritrace.compare.checks_heads import PARAMETER, Geometry, Head, Holding
 from paritrace.compare.checks_joined import Joined
 from paritrace.compare.checks_meshes import RankSet, along
-from paritrace.compare.checks_parameters import fingerprints_of_fills
 from paritrace.evidence.distributed import Placement, Replicated
 
 REPLICATE, PARTIAL = "R", "P"
@@ -93,7 +92,7 @@ def _alike(key: tuple[str, str], heads: Mapping[int, Head], ranks: Sequence[int]
             bases.setdefault(rank, set()).add(basis)
         if links or holding.placement is not None or not holding.value:
             continue
-        if holding.kind is not None and holding.value in fingerprints_of_fills(holding.kind):
+        if holding.is_filled:
             fills.append(rank)
         else:
             undeclared[holding.step, holding.value].append(rank)

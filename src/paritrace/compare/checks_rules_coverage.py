@@ -8,7 +8,7 @@ from paritrace.runs.attendance import Attendance, in_words
 
 JOURNAL = "the journal is whole"
 STEPS = "each declared step was recorded"
-RANKS = "every rank of the world wrote a session and a receipt"
+RANKS = "every rank wrote a session and a receipt"
 OBSERVED = "nothing passed by unobserved"
 
 

@@ -1,9 +1,9 @@
 """Invariants of batches and random generators between ranks (CP-25, A-17): pure rules.
 
-Which generators must agree is known only from a mesh. Along a tensor-parallel dimension torch's own generator serves
-what is replicated, so it must agree where it is drawn from, and Megatron's `model-parallel-rng` must differ. Along a
-data-parallel dimension torch's own generator must differ where the forward pass draws from it, unless the mesh is
-Megatron's, whose data-parallel ranks share their streams.
+Which generators must agree is known only from a mesh. Along a tensor-parallel dimension torch's own generator must
+agree where ranks draw from it for the same tensors (under sequence parallelism they draw for parts of one, and need
+not), and Megatron's `model-parallel-rng` must differ. Along a data-parallel dimension torch's own generator must differ
+where the forward pass draws from it, unless the mesh is Megatron's, whose data-parallel ranks share their streams.
 """
 
 from collections.abc import Iterator, Sequence
@@ -152,10 +152,12 @@ def _judged(across: Across) -> Iterator[_Judged]:
 
 
 def _must_agree(across: Across, name: str, step: int, one: RankSet) -> Iterator[_Judged]:
-    sides = across.inputs.generators.sides((name, step), among=bits_of(one.ranks))
-    if sum(map(len, sides)) > 1:
-        wrong = f"{sides_told(sides)}, where {one.basis} replicates what it draws" if len(sides) > 1 else ""
-        yield _Judged(step, name, wrong)
+    """Judges ranks whose first drawing call read the same bits: what they draw is replicated."""
+    for alike in across.inputs.acted_on.sides((name, step), among=bits_of(one.ranks)):
+        sides = across.inputs.generators.sides((name, step), among=bits_of(alike))
+        if sum(map(len, sides)) > 1:
+            wrong = f"{sides_told(sides)}, while they draw for the same tensors along {one.basis}"
+            yield _Judged(step, name, wrong if len(sides) > 1 else "")
 
 
 def _must_differ(across: Across, name: str, step: int, one: RankSet) -> Iterator[_Judged]:

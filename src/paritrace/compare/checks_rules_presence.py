@@ -12,12 +12,12 @@ ONE_RANK = "one rank: there is no other to compare with"
 BETWEEN_RANKS = {
     "replicas.parameters": "parameters are equal on all replicas",
     "replicas.optimizer_state": "optimizer state is equal on all replicas",
-    "replicas.gradients": "gradients are equal on all data-parallel ranks after reduction",
+    "replicas.gradients": "gradients of replicas are equal once reduced",
     "replicas.buffers": "buffers are equal on all replicas",
-    "replicas.declared": "each parameter on several ranks is known to be a replica or a shard",
-    "replicas.rng": "random generators are equal where replicated and different where they must be",
+    "replicas.declared": "parameters on several ranks are known for what they are",
+    "replicas.rng": "generators agree and differ as the mesh asks",
     "batches.across_ranks": "batches differ between data-parallel ranks",
-    "collectives.match": "collectives of a group agree in count, order, operation, shape and dtype on all members",
+    "collectives.match": "members of a group make the same collectives",
     "collectives.completed": "each collective was seen to complete",
     "collectives.results": "a collective gives all members the same result",
 }

@@ -15,10 +15,10 @@ from paritrace.compare.checks_telling import ranks_told, sides_told
 WORDS = {
     PARAMETER: ("replicas.parameters", "parameters are equal on all replicas"),
     OPTIMIZER_STATE: ("replicas.optimizer_state", "optimizer state is equal on all replicas"),
-    GRADIENT: ("replicas.gradients", "gradients are equal on all data-parallel ranks after reduction"),
+    GRADIENT: ("replicas.gradients", "gradients of replicas are equal once reduced"),
     BUFFER: ("replicas.buffers", "buffers are equal on all replicas"),
 }
-DECLARED = ("replicas.declared", "each parameter on several ranks is known to be a replica or a shard")
+DECLARED = ("replicas.declared", "parameters on several ranks are known for what they are")
 LOCAL_BUFFERS = "buffers part between ranks; running statistics may, until a wrapper sends them around"
 MOMENTS = {"begin": "before the step", "grads": "before the optimizer"}
 
@@ -37,7 +37,7 @@ def _shared(across: Across, what: str, *, parted: Sequence[Parting], boundaries:
     identity, words = WORDS[what]
     series = across.states.compared(what)
     if not series:
-        return Invariant(identity, Outcome.NOT_CHECKABLE, -1, -1, words, Evidence(reason=_why_not(across, what)))
+        return _without_series(across, what)
     evidence = Evidence(
         facts=tuple(_facts(across, series, parted, what=what, boundaries=boundaries)),
         names=tuple(parting.name for parting in parted[:NAMES_KEPT]),
@@ -76,14 +76,19 @@ def _facts(
         yield f"not read at some boundary: {', '.join(sorted(unread)[:NAMES_KEPT])}"
 
 
-def _why_not(across: Across, what: str) -> str:
+def _without_series(across: Across, what: str) -> Invariant:
+    """Returns why nothing was compared: nothing lies on two ranks, nothing is known of it, or nothing was recorded."""
+    identity, words = WORDS[what]
     group = BUFFER if what == BUFFER else PARAMETER
     relations = [relation for relation in across.replicas.relations if relation.group == group]
-    if not any(relation.sets for relation in relations):
-        kind = "buffer" if group == BUFFER else "parameter"
-        return f"no {kind} is known to lie on two ranks alike ({_relations_told(relations)})"
-    kept = {PARAMETER: "no state", GRADIENT: "no gradient", OPTIMIZER_STATE: "no optimizer state", BUFFER: "no buffer"}
-    return f"{kept[what]} of a replica was recorded on two ranks"
+    if not relations:
+        reason = f"no {group} was recorded on two ranks under one name"
+        return Invariant(identity, Outcome.NOT_APPLICABLE, -1, -1, words, Evidence(reason=reason))
+    if any(relation.sets for relation in relations):
+        reason = f"no {what.replace('_', ' ')} of a replica was recorded on two ranks"
+    else:
+        reason = f"no {group} is known to be alike on two ranks ({_relations_told(relations)})"
+    return Invariant(identity, Outcome.NOT_CHECKABLE, -1, -1, words, Evidence(reason=reason))
 
 
 def _relations_told(relations: Sequence[Relation]) -> str:

@@ -51,11 +51,18 @@ def check_screen(checked: Checked, /) -> str:
     held = [invariant for invariant in checked.invariants if invariant.status is Outcome.PASS]
     unknown = [invariant for invariant in checked.invariants if invariant.status is Outcome.NOT_CHECKABLE]
     idle = [invariant for invariant in checked.invariants if invariant.status is Outcome.NOT_APPLICABLE]
+    num_ranks = len({one.rank for one in checked.coverage.values()})
     several = len(checked.coverage) > 1
     sections = (
         _headline(checked, failed=failed),
         Section(anchor="fails", lines=_failures(failed, several=several), keep=2, most=18, spaced=True),
-        Section(anchor="holds", lines=tuple(_held(held, several=several)), keep=1, most=20, spaced=True),
+        Section(
+            anchor="holds",
+            lines=tuple(_held(held, num_ranks=num_ranks)),
+            keep=1,
+            most=20,
+            spaced=True,
+        ),
         Section(anchor="unknown", lines=tuple(_unknown(unknown)), keep=2, most=12, spaced=True),
         Section(anchor="n/a", lines=tuple(_unknown(idle)), keep=1, most=6, spaced=True),
         _coverage(checked),
@@ -142,15 +149,15 @@ def _failure(same: Sequence[Invariant], *, several: bool) -> list[str]:
     return lines + [_indented(fact) for fact in evidence.facts[:FACTS_SHOWN]]
 
 
-def _held(held: Sequence[Invariant], *, several: bool) -> list[str]:
+def _held(held: Sequence[Invariant], *, num_ranks: int) -> list[str]:
     lines: list[str] = []
     by_id: dict[str, list[Invariant]] = {}
-    for invariant in held:
+    for invariant in sorted(held, key=lambda one: one.rank >= 0):  # what holds across ranks comes first
         by_id.setdefault(invariant.id, []).append(invariant)
     for same in by_id.values():
         invariant = same[0]
         known = [one.rank for one in same if one.rank >= 0]
-        rank = f" (rank {ranges(known)})" if several and known else ""
+        rank = f" ({ranks_told(known)})" if known and len(set(known)) < num_ranks else ""
         lines.append(_row(invariant, invariant.name + rank))
         if invariant.id in _TELLING:
             lines += [_indented(fact) for fact in invariant.evidence.facts[:FACTS_SHOWN]]
