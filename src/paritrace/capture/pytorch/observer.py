@@ -28,6 +28,7 @@ from paritrace.capture.pytorch.parts import part_of
 from paritrace.capture.pytorch.regions import CompiledRegions
 from paritrace.capture.pytorch.registers import Registers
 from paritrace.capture.pytorch.replicas import Replicas
+from paritrace.capture.pytorch.resizes import ResizeObserver
 from paritrace.capture.pytorch.works import WorkObserver
 from paritrace.capture.recorder import Recorder
 from paritrace.evidence.calls import Level, OriginKind
@@ -52,6 +53,7 @@ class TorchObserver:
         self._replicas = Replicas(recorder, registers)
         self._regions = CompiledRegions(self._ops.around_region)
         self._works = WorkObserver(self._ops.collectives)
+        self._resizes = ResizeObserver(self._storage_resized)
         self._counter = CollectiveCounter(recorder, registers.groups)
         if recorder.own_time is not None:
             self._measure(recorder.own_time)
@@ -93,6 +95,7 @@ class TorchObserver:
         self._optimizers.remove()
         self._leave_mode()
         self._works.remove()
+        self._resizes.remove()
         self._ops.collectives.stop()
         self._ops.log.forget()
 
@@ -214,6 +217,10 @@ class TorchObserver:
         except Exception as error:  # noqa: BLE001  a fault of ours becomes a gap (P6)
             self._recorder.count(CountedGap.CAPTURE_ERROR, f"{action.__name__}: {type(error).__name__}")
 
+    def _storage_resized(self, storage: torch.UntypedStorage, before: int) -> None:
+        if self._here():
+            self._guarded(self._ops.log.resized, storage, before)
+
     def _close_last_step(self) -> None:
         steps = self._recorder.steps
         ended = steps.due or bool(steps.backwards) or self._begun_step == steps.step
@@ -253,6 +260,7 @@ class TorchObserver:
         if self._mode_entered:
             return
         self._works.install()
+        self._resizes.install()
         self._mode_below = bool(dispatch_mode_stack())
         if self._mode_below:
             enter_below(self._mode)

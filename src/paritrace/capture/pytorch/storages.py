@@ -6,6 +6,8 @@ cannot come to mean another storage. The tensor's data is not kept alive by it (
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import numpy.typing as npt
 import torch
@@ -99,6 +101,17 @@ class WriteLog:
         entry.bits.clear()
         entry.flights.append(span)
         return identity, span
+
+    def resized(self, storage: Any, before: int) -> None:
+        """A storage of `before` bytes has other memory now; where it had none, nobody has written any of it (CA-35)."""
+        identity = storage._cdata
+        entry = self._entries.get(identity)
+        if entry is None:
+            entry = self._entries[identity] = Entry(storage._weak_ref())
+        entry.bits.clear()
+        entry.producers.clear()
+        if before == 0 and storage.nbytes():
+            entry.unwritten = True
 
     def known(self, identity: int, address: int, kind: KnownKind, bits: str) -> None:
         """What a tensor holds has just been read by somebody else."""
