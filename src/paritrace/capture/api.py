@@ -50,6 +50,9 @@ class trace(ContextDecorator):  # noqa: N801  used as a function: with paritrace
         black_box: keep the calls of level `module` of the last 20 steps in memory, to be written on a trigger (CA-36).
         budget: the most that observing may add to a step's own time, for example `"5%"`; what costs more is given up.
 
+        perturb_seed: this run is a perturbed draw, made with this seed from 1 on; 0 moves nothing. The draws of a run
+            lie in `RUN/perturbed/01` and so on, where `paritrace compare` looks for them (CP-10a).
+
     With `PARITRACE_MODE=off` nothing happens. May be used twice in one process for two run directories, one after the
     other, to compare two implementations (CA-1).
 
@@ -77,6 +80,7 @@ class trace(ContextDecorator):  # noqa: N801  used as a function: with paritrace
         black_box: bool = False,
         budget: str | None = None,
         mesh: str = "",
+        perturb_seed: int = 0,
     ) -> None:
         self._run = Path(run)
         self._capture: Capture | None = None
@@ -97,6 +101,7 @@ class trace(ContextDecorator):  # noqa: N801  used as a function: with paritrace
             black_box=black_box,
             budget=None if budget is None else parse_budget(budget),
             mesh=parse_mesh(mesh) if mesh else (),
+            perturb_seed=perturb_seed,
         )
 
     def __enter__(self) -> trace:

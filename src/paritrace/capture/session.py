@@ -31,6 +31,7 @@ from paritrace.evidence.gaps import CountedGap, Gap
 from paritrace.files import LOCAL, Files
 from paritrace.process.identity import own_identity
 from paritrace.runs.attendance import CAPTURED_RANKS
+from paritrace.runs.draws import PERTURB_SEED
 from paritrace.runs.envelope import AttachmentKind, Receipt, Role, SessionStatus
 from paritrace.runs.launch import launch_of
 from paritrace.runs.opening import SessionRequest, begin_session
@@ -296,12 +297,14 @@ def _request(settings: CaptureSettings) -> SessionRequest:
 
 
 def _declared(settings: CaptureSettings) -> dict[str, str]:
-    """What the user said is to be in the run, so that coverage may speak of what is missing (CA-16, CA-24)."""
+    """What the user said of the run, so that coverage may speak of what is missing (CA-16, CA-24, CP-10a)."""
     declared: dict[str, str] = {}
     if settings.declared_steps:
         declared["expected_steps"] = f"{settings.steps[0]}:{settings.steps[1]}"
     if settings.ranks is not None:
         declared[CAPTURED_RANKS] = ",".join(map(str, settings.ranks))
+    if settings.perturb_seed:
+        declared[PERTURB_SEED] = str(settings.perturb_seed)
     return declared
 
 
@@ -318,6 +321,7 @@ def _plain(settings: CaptureSettings) -> dict[str, object]:
         "eager": settings.eager,
         "sources": settings.sources,
         "black_box": settings.black_box,
+        "perturb_seed": settings.perturb_seed,
     }
 
 

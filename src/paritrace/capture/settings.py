@@ -86,6 +86,7 @@ class CaptureSettings:
     budget: float | None = None  # of the workload's own time of a step; None lowers nothing (CA-2)
     mesh: Dimensions = ()  # what the ranks mean, where torch does not show it (CA-3)
     check_reuse: bool = False  # debug: recompute every inherited fingerprint and count the stale ones (CA-32)
+    perturb_seed: int = 0  # this run is a perturbed one, drawn with this seed (CP-10a); 0: nothing is moved
     title: str = ""
     tags: tuple[str, ...] = ()
     ranks: tuple[int, ...] | None = None  # the ranks that are captured; None: all

@@ -1,5 +1,6 @@
 """`paritrace compare`: where two runs part (CP-29, SU-3, SU-4)."""
 
+from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -15,9 +16,11 @@ from paritrace.cli.screens import write_screen
 from paritrace.errors import ParitraceError, RequestError
 
 if TYPE_CHECKING:
+    from paritrace.compare.judged_by import JudgedBy
     from paritrace.compare.result import Comparison
     from paritrace.compare.settings import Settings
     from paritrace.reports.keeping import Keeping
+    from paritrace.runs.reading import Run
 
 FORMATS = ("text", "json", "parquet")
 SUFFIXES = {".txt": "text", ".json": "json", ".parquet": "parquet"}
@@ -29,6 +32,13 @@ class Output(Struct, frozen=True):
     path: Path | None
     formats: tuple[str, ...]
     as_json: bool
+
+
+class Judges(Struct, frozen=True):
+    """Runs that the user names to judge by."""
+
+    envelope: Path | None
+    repeats: tuple[Path, ...]
 
 
 @click.command()
@@ -44,6 +54,20 @@ class Output(Struct, frozen=True):
 @click.option("--strip-prefix", multiple=True, metavar="P", help="Read module names without P; repeatable.")
 @click.option("--dims", multiple=True, metavar="P=D", help="Tensors like P lie as D on the ranks (tp:0); repeatable.")
 @click.option("--map", "maps", multiple=True, metavar="A=B", help="Read names that begin with A as B; repeatable.")
+@click.option(
+    "--envelope",
+    type=click.Path(path_type=Path),
+    metavar="RUN",
+    help="Judge by the perturbed draws of RUN, of the same program as BASE [default: those of BASE].",
+)
+@click.option(
+    "--noise",
+    "repeats",
+    multiple=True,
+    type=click.Path(path_type=Path),
+    metavar="RUN",
+    help="Judge by this repeat of BASE; repeatable, four or more.",
+)
 @judgement_options
 @json_option
 def compare(  # noqa: PLR0913  one parameter per option of the synopsis; they become three records at once
@@ -57,6 +81,8 @@ def compare(  # noqa: PLR0913  one parameter per option of the synopsis; they be
     strip_prefix: tuple[str, ...],
     dims: tuple[str, ...],
     maps: tuple[str, ...],
+    envelope: Path | None,
+    repeats: tuple[Path, ...],
     exit_code: bool,
     allow: str | None,
     exit_zero: bool,
@@ -80,20 +106,22 @@ def compare(  # noqa: PLR0913  one parameter per option of the synopsis; they be
         dims=tuple(parse_dims(text) for text in dims),
         renamings=tuple(parse_map(text) for text in maps),
     )
-    found = _compared(base, cand, settings, Output(path=output, formats=formats, as_json=as_json))
+    judges = Judges(envelope=envelope, repeats=repeats)
+    found = _compared((base, cand), settings, judges, Output(path=output, formats=formats, as_json=as_json))
     return status_of_comparison(found, asked)
 
 
-def _compared(base: Path, cand: Path, settings: "Settings", output: Output) -> "Comparison":
+def _compared(paths: tuple[Path, Path], settings: "Settings", judges: Judges, output: Output) -> "Comparison":
     from paritrace.compare.engine import compare as compare_runs
     from paritrace.reports.keeping import Keeping
     from paritrace.reports.sources import sources_of
     from paritrace.runs.reading import open_run
 
     _require_a_place(output)
-    with progress() as stage, open_run(base) as baseline, open_run(cand) as candidate:
+    base, cand = paths
+    with progress() as stage, open_run(base) as baseline, open_run(cand) as candidate, ExitStack() as opened:
         stage("comparing")
-        compared = compare_runs(baseline, candidate, settings)
+        compared = compare_runs(baseline, candidate, settings, by=judged_by(baseline, judges, opened=opened))
         keeping = Keeping(
             comparison=compared.result,
             rows=compared.rows,
@@ -103,6 +131,33 @@ def _compared(base: Path, cand: Path, settings: "Settings", output: Output) -> "
         stage("writing the result")
         _deliver(keeping, output)
     return compared.result
+
+
+def judged_by(baseline: "Run", judges: Judges, *, opened: ExitStack) -> "JudgedBy | None":
+    """The runs to judge by: those named, else the draws that lie beside the baseline; None without any.
+
+    Raises:
+        RequestError: Refused: `two_judges` for both kinds at once, `no_draws` for a run without any.
+        EvidenceError: Refused: a named run cannot be opened.
+    """
+    from paritrace.compare.judged_by import JudgedBy
+    from paritrace.compare.judgement import PERTURBED, REPEATS
+    from paritrace.runs.draws import draws_of
+    from paritrace.runs.reading import open_run
+
+    if judges.envelope is not None and judges.repeats:
+        raise RequestError("--envelope and --noise judge by different runs", code="two_judges", fix="give one of them")
+    if judges.repeats:
+        return JudgedBy(REPEATS, tuple(opened.enter_context(open_run(path)) for path in judges.repeats))
+    origin = None if judges.envelope is None else opened.enter_context(open_run(judges.envelope))
+    paths = draws_of((origin or baseline).folder)
+    if not paths:
+        if origin is None:
+            return None
+        raise RequestError(
+            f"{judges.envelope} holds no perturbed draws", code="no_draws", fix="make them: paritrace run --perturb 8 …"
+        )
+    return JudgedBy(PERTURBED, tuple(opened.enter_context(open_run(path)) for path in paths), origin)
 
 
 def _require_a_place(output: Output) -> None:

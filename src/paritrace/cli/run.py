@@ -86,6 +86,13 @@ class _RunCommand(click.Command):
 )
 @click.option("--estimate", is_flag=True, help="Run three steps, say what a capture would cost, and end.")
 @click.option(
+    "--perturb",
+    type=int,
+    metavar="K",
+    help="Run K times more, results moved by a unit in the last place: what round-off explains (8 or more).",
+)
+@click.option("--perturb-seed", type=click.IntRange(min=1), hidden=True, help="This run is one of those.")
+@click.option(
     "--deterministic",
     envvar=["PARITRACE_DETERMINISTIC", "PARITRACE_RUN_DETERMINISTIC"],
     is_flag=True,
@@ -118,6 +125,8 @@ def run(
         target = _find(workload, module=module)
         chosen = parse_ranks(ranks)
         settings = None if without_capture() else _settings(options, ranks=chosen)
+        if options["perturb"] is not None:
+            ctx.exit(_with_draws(ctx, int(str(options["perturb"])), output, capture=settings is not None))
         if options["launcher"]:
             ctx.exit(_launched(ctx, str(options["launcher"]), output, capture=settings is not None))
         capture = None
@@ -137,6 +146,14 @@ def _launched(ctx: click.Context, launcher: str, output: Path | None, *, capture
     if output is None and capture:
         raise _no_output()
     return launch(ctx, launcher, capture=capture)
+
+
+def _with_draws(ctx: click.Context, num_draws: int, output: Path | None, *, capture: bool) -> int:
+    from paritrace.cli.run_perturbed import run_with_draws
+
+    if output is None:
+        raise _no_output()
+    return run_with_draws(ctx, num_draws, output, capture=capture)
 
 
 def _with_local_rank(workload: tuple[str, ...]) -> tuple[str, ...]:
@@ -191,6 +208,7 @@ def _settings(options: dict[str, object], *, ranks: tuple[int, ...] | None) -> C
         black_box=bool(options["black_box"]) and not estimate,
         budget=None if options["budget"] is None or estimate else parse_budget(str(options["budget"])),
         mesh=parse_mesh(str(options["mesh"])) if options["mesh"] is not None else (),
+        perturb_seed=int(str(options["perturb_seed"] or 0)),
         title=str(options["title"]),
         tags=_texts(options["tags"]),
         ranks=ranks,

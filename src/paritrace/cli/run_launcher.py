@@ -25,16 +25,18 @@ def launch(ctx: click.Context, text: str, *, capture: bool) -> int:
     name, *arguments = cast(tuple[str, ...], ctx.params["workload"])
     workload = Workload(name, tuple(arguments), bool(ctx.params["module"]))
     launcher = launcher_command(text, python=sys.executable)
-    command = launcher.captured(workload, tuple(_options(ctx))) if capture else launcher.of(workload)
+    command = (
+        launcher.captured(workload, tuple(options_of(ctx, without=NOT_PASSED_ON))) if capture else launcher.of(workload)
+    )
     return run_in_our_place(command, environment=os.environ)
 
 
-def _options(ctx: click.Context) -> Iterator[str]:
+def options_of(ctx: click.Context, *, without: frozenset[str]) -> Iterator[str]:
     """The options of this command line, each as one word; those of variables and files every rank reads itself."""
     for parameter in ctx.command.params:
         key = parameter.name or ""
         given = ctx.get_parameter_source(key) is ParameterSource.COMMANDLINE
-        if given and isinstance(parameter, click.Option) and parameter.expose_value and key not in NOT_PASSED_ON:
+        if given and isinstance(parameter, click.Option) and parameter.expose_value and key not in without:
             yield from _words(parameter, ctx.params[key])
 
 

@@ -10,6 +10,8 @@ from paritrace.compare.collectives import folded, orders_alone
 from paritrace.compare.coverage import side_coverage
 from paritrace.compare.findings import findings, first_of, firsts_of, origins_of
 from paritrace.compare.folds_joined import with_folds
+from paritrace.compare.judged_by import JudgedBy, envelope_of
+from paritrace.compare.judgement import RankJudgement, envelope_used, judgement
 from paritrace.compare.ladder import ladder
 from paritrace.compare.limits import LIMITS
 from paritrace.compare.load import load
@@ -30,8 +32,11 @@ CALLS_KEPT = 200_000  # of both sides: more ranks are compared again for their r
 SOURCES_KEPT = 256  # texts in memory: each is read once per comparison of a rank
 
 
-def compare(a: Run, b: Run, settings: Settings = DEFAULT) -> Compared:
+def compare(a: Run, b: Run, settings: Settings = DEFAULT, *, by: JudgedBy | None = None) -> Compared:
     """Compare candidate `b` with baseline `a`, rank by rank.
+
+    Args:
+        by: draws of the baseline that say how much difference round-off or repetition explains.
 
     Returns:
         The comparison document and every call of both sides as rows; nothing is written.
@@ -50,7 +55,7 @@ def compare(a: Run, b: Run, settings: Settings = DEFAULT) -> Compared:
         of = again()
         if not ranks:
             changed = changes(of.sides.baseline.recorded, of.sides.candidate.recorded, lines=lines)
-        ranks.append(summarise(of))
+        ranks.append(summarise(of, _judgement(of, by, settings)))
         num_calls += len(of.sides.baseline.calls) + len(of.sides.candidate.calls)
         rows.append(RankRows(again, kept=of if num_calls <= CALLS_KEPT else None))
     result = _result(a, b, settings=settings, ranks=ranks, changed=changed, missing=missing)
@@ -62,6 +67,13 @@ def _compare_sessions(
 ) -> RankComparison:
     left, right = (load(run, session, settings=settings) for run, session in zip(runs, pair, strict=True))
     return compare_rank(left, right, settings=settings, lines=lines)
+
+
+def _judgement(of: RankComparison, by: JudgedBy | None, settings: Settings) -> RankJudgement | None:
+    if by is None:
+        return None
+    envelope, num_draws = envelope_of(by, of.sides.baseline.recorded, settings=settings)
+    return judgement(of, envelope, kind=by.kind, num_draws=num_draws)
 
 
 def _cached(run: Run) -> Callable[[str], str | None]:
@@ -126,7 +138,11 @@ def _result(
         undetermined_by_reason=reasons_of([rank.reasons for rank in ranks]),
         undetermined_by_place=places_of([rank.places for rank in ranks]),
         pairs_by_basis=dict(sorted(sum((rank.bases for rank in ranks), Counter[str]()).items())),
-        findings=findings(items, [orders_alone(rank.statements) for rank in ranks]),
+        findings=findings(
+            items,
+            exits=[rank.exits for rank in ranks],
+            extra=[[*rank.within, *orders_alone(rank.statements)] for rank in ranks],
+        ),
         ladder=ladder([rank.rungs for rank in ranks], changed, step=step),
         ladder_step=step,
         changed=changed,
@@ -145,6 +161,7 @@ def _result(
         schemes=_schemes(ranks),
         collectives=folded([told for rank in ranks for told in rank.statements]),
         first_by_rank=firsts_of(items),
+        envelope=envelope_used([rank.judgement for rank in ranks if rank.judgement is not None]),
     )
 
 

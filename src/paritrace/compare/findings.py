@@ -35,14 +35,17 @@ def firsts_of(ranks: Sequence[list[Placed]]) -> tuple[Difference, ...]:
     return tuple(items[0].difference for items in ranks if items)
 
 
-def findings(ranks: Sequence[list[Placed]], extra: Sequence[list[Placed]] = ()) -> tuple[Finding, ...]:
+def findings(
+    ranks: Sequence[list[Placed]], *, exits: Sequence[list[Placed]] = (), extra: Sequence[list[Placed]] = ()
+) -> tuple[Finding, ...]:
     """The first difference and the other origins, one sentence each, told once for all ranks, at most ten.
 
     Between ranks there is no order of execution: of one step those come first that are early on their own rank. What a
     group's collectives do not do alike comes before all else of its step: it is a fact of its own, whatever other bits
-    flow in. `extra` are facts that no bits show, such as another order: they come last.
+    flow in. `exits` leave the envelope and come before everything that differs in bits; `extra` are facts that no bits
+    show, such as another order: they come last.
     """
-    told = _folded([*_ordered(ranks, first=True), *_ordered(extra, first=False)])
+    told = _folded([*_ordered(exits, first=False), *_ordered(ranks, first=True), *_ordered(extra, first=False)])
     return tuple(_finding(number, items) for number, items in enumerate(told[:MAX_FINDINGS], 1))
 
 
@@ -81,16 +84,22 @@ def _statement(place: Difference) -> Hashable:
 
 def _finding(number: int, items: Sequence[Placed]) -> Finding:
     place = items[0].difference
-    sizes = [_measured(item.difference) for item in items]
+    worst = max(items, key=lambda item: 0.0 if item.excess is None else item.excess.ratio)
+    excess = worst.excess
+    sizes = [_measured(item.difference) for item in items] if excess is None else [excess.error]
     ranks = tuple(sorted({item.difference.rank for item in items}))
     return Finding(
         id=f"F{number}",
         sentence=sentence(place, ranks=ranks, causes={i.difference.rank: i.difference.cause for i in items}),
-        strength=_strength(place),
+        strength=worst.strength or _strength(place),
         place=replace(place),
         measured=max((size for size in sizes if size is not None), default=None),
         consequences=sum(item.consequences for item in items),
         ranks=ranks,
+        expected=None if excess is None else excess.expected,
+        ratio=None if excess is None else excess.ratio,
+        reached=None if excess is None else excess.reached,
+        figure="" if excess is None else excess.figure,
     )
 
 
@@ -124,6 +133,8 @@ def sentence(place: Difference, *, ranks: Sequence[int] = (), causes: Mapping[in
     at = f" at {_file_of(site)}" if site else ""
     scalars = next((slot for slot in place.slots if slot.difference_class is DifferenceClass.SCALARS), None)
     match place.group:
+        case Group.EXCEEDS | Group.WITHIN:
+            return _judged(place, f"{where} ({on})", at=at)
         case Group.OUTSIDE:
             return f"The runs differ in what the calls read: {place.cause} ({on}, {where})."
         case Group.REWIRED:
@@ -159,6 +170,15 @@ def _causes(causes: Mapping[int, str]) -> str:
     told = [f"rank {rank}: {cause}" for rank, cause in sorted(causes.items())[:RANKS_TOLD]]
     more = len(causes) - RANKS_TOLD
     return "; ".join(told) + (f"; {more} more" if more > 0 else "")
+
+
+def _judged(place: Difference, where: str, *, at: str) -> str:
+    """A statement that an envelope makes, whatever the bits are."""
+    if place.group is Group.WITHIN:
+        name = _short(place.module) or "the root module"
+        return f"Other code in {name} at {where}, {place.cause}: adds no more than the envelope explains."
+    out = f"the output of {place.function.rpartition('.')[2]}{at} does; what came in is inside"
+    return f"{_short(place.module) or 'The root module'} leaves the envelope at {where}: {out}."
 
 
 def _figure(place: Difference) -> str:

@@ -5,6 +5,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from paritrace.compare.digests import Digests, Key
+from paritrace.compare.exits import Judged
 from paritrace.compare.ranks import RankComparison
 from paritrace.compare.result import LADDER, Change, Mark
 from paritrace.compare.translate import Side
@@ -29,10 +30,11 @@ class RungFacts:
     has_code: bool
     has_config: bool
     reduced: dict[int, Mark]  # by step: whether the collectives that hold gradients gave the same
+    judged: Judged | None  # by draws of the baseline: then `X` is beyond what they explain
     idle: tuple[frozenset[int], frozenset[int]]  # steps of which both sides say: no backward ran; no optimizer stepped
 
 
-def rung_facts(rank: RankComparison) -> RungFacts:
+def rung_facts(rank: RankComparison, judged: Judged | None = None) -> RungFacts:
     """Take from one rank's comparison what the rungs of any step need."""
     ours, theirs = rank.sides.baseline, rank.sides.candidate
     regions = (rank.stretches.found[place] for place in rank.origins.regions)
@@ -45,6 +47,7 @@ def rung_facts(rank: RankComparison) -> RungFacts:
         ),
         paired=frozenset({(ours.recorded.contexts[c].step, ours.recorded.contexts[c].phase.value) for c in paired}),
         apart=frozenset({_moment(ours, i) for i in rank.reasons[0]} | {_moment(theirs, j) for j in rank.reasons[1]}),
+        judged=judged,
         has_code=bool(ours.recorded.code and theirs.recorded.code),
         has_config=bool(ours.recorded.config and theirs.recorded.config),
         reduced=_reductions(rank),
@@ -109,12 +112,12 @@ def ladder(ranks: Sequence[RungFacts], changed: Sequence[Change], *, step: int) 
         "weights": lambda rank: _state(rank, step, "parameter", "buffer"),
         "rng": lambda rank: _state(rank, step, "rng"),
         "forward": lambda rank: _phase(rank, step, Phase.FORWARD, leads_to=_state(rank, step, "loss")),
-        "loss": lambda rank: _state(rank, step, "loss"),
+        "loss": lambda rank: _number(rank, step, "loss"),
         "backward": lambda rank: _backward(rank, step),
-        "reduced grads": lambda rank: _reached(rank, step, _reduced(rank, step)),
-        "grad norm": lambda rank: _reached(rank, step, _state(rank, step, "grad_norm")),
+        "reduced grads": lambda rank: _reached(rank, step, _unsized(rank, _reduced(rank, step))),
+        "grad norm": lambda rank: _reached(rank, step, _number(rank, step, "grad_norm")),
         "optimizer": lambda rank: _optimizer(rank, step),
-        "weights+1": lambda rank: _stepped(rank, step, _state(rank, step + 1, "parameter", "buffer")),
+        "weights+1": lambda rank: _stepped(rank, step, _weights(rank, step + 1)),
     }
     return {rung: joined([rules[rung](rank) for rank in ranks]) for rung in LADDER}
 
@@ -149,10 +152,42 @@ def _phase(rank: RungFacts, step: int, phase: Phase, *, leads_to: Mark) -> Mark:
     """A phase's calls agree when none differs and none is unpaired, or when what they lead to agrees."""
     moment = (step, phase.value)
     if moment in rank.differing:
-        return Mark.BEYOND
+        return _of_calls(rank, moment)
     if moment in rank.paired and (moment not in rank.apart or leads_to is Mark.AGREES):
         return Mark.AGREES
     return Mark.UNDETERMINED
+
+
+def _of_calls(rank: RungFacts, moment: tuple[int, str]) -> Mark:
+    """The mark of a phase whose calls differ in bits: what an envelope says of it, where there is one."""
+    if rank.judged is None or moment in rank.judged.beyond:
+        return Mark.BEYOND
+    return Mark.INSIDE if moment in rank.judged.inside else Mark.UNDETERMINED
+
+
+def _number(rank: RungFacts, step: int, group: str) -> Mark:
+    """A loss or a norm, which an envelope judges like any output."""
+    mark = _state(rank, step, group)
+    if mark is not Mark.BEYOND or rank.judged is None:
+        return mark
+    excesses = [excess for place, excess in rank.judged.numbers.items() if place[:2] == (step, group)]
+    if any(excess.beyond for excess in excesses):
+        return Mark.BEYOND
+    return Mark.INSIDE if excesses else Mark.UNDETERMINED
+
+
+def _weights(rank: RungFacts, step: int) -> Mark:
+    """Parameters at the begin of a step: an envelope judges those that modules were seen to read in it."""
+    mark = _state(rank, step, "parameter", "buffer")
+    if mark is not Mark.BEYOND or rank.judged is None:
+        return mark
+    inside = rank.judged.weights.get(step)
+    return Mark.UNDETERMINED if inside is None else Mark.INSIDE if inside else Mark.BEYOND
+
+
+def _unsized(rank: RungFacts, mark: Mark) -> Mark:
+    """Of gradients and optimizer state only bits are known: an envelope says nothing of how far they differ."""
+    return Mark.UNDETERMINED if mark is Mark.BEYOND and rank.judged is not None else mark
 
 
 def _backward(rank: RungFacts, step: int) -> Mark:
@@ -164,7 +199,7 @@ def _optimizer(rank: RungFacts, step: int) -> Mark:
     calls = _phase(rank, step, Phase.OPTIMIZER, leads_to=_state(rank, step + 1, "parameter"))
     state = _state(rank, step + 1, "optimizer_state")
     if Mark.BEYOND in (calls, state):
-        return Mark.BEYOND
+        return _unsized(rank, Mark.BEYOND)
     if calls is not Mark.AGREES and rank.digests.differs(step + 1, "parameter"):
         return Mark.UNDETERMINED  # its own state agrees, and what it wrote does not
     return _stepped(rank, step, Mark.AGREES if Mark.AGREES in (calls, state) else Mark.UNDETERMINED)

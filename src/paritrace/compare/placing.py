@@ -7,6 +7,7 @@ from paritrace.compare.blames import Blame, Root
 from paritrace.compare.collective_words import FoundCollective
 from paritrace.compare.describe import pair_difference, region_difference
 from paritrace.compare.digests import DigestDifference
+from paritrace.compare.envelope import Excess
 from paritrace.compare.flows import FromCall, source_of
 from paritrace.compare.outside import (
     Moment,
@@ -36,6 +37,8 @@ class Placed(NamedTuple):
     root: Root | None = None  # the pair or stretch that it speaks of
     parameters: frozenset[str] = frozenset()  # whose calls it speaks of, of a stretch
     reads: frozenset[tuple[int, int]] = frozenset()  # side and index of what made the inputs of a stretch
+    strength: str = ""  # how an envelope judges it; "" where none does
+    excess: Excess | None = None
 
 
 def placed(of: RankComparison, collectives: Sequence[FoundCollective]) -> list[Placed]:

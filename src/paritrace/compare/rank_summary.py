@@ -1,13 +1,14 @@
 """What is kept of one rank when its calls are let go: ranks are compared one after another (CP-17)."""
 
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from paritrace.compare.collective_words import FoundCollective
 from paritrace.compare.collectives import collective_statements
 from paritrace.compare.coverage import SessionCoverage, session_coverage
 from paritrace.compare.folds_apart import Apart
 from paritrace.compare.folds_ratios import RankFigures, figures_of
+from paritrace.compare.judgement import RankJudgement, exits_of, judged_items, within
 from paritrace.compare.ladder import RungFacts, first_differing_step, rung_facts
 from paritrace.compare.load import Recorded
 from paritrace.compare.outside import outside_states
@@ -39,16 +40,20 @@ class RankSummary:
     coverage: tuple[SessionCoverage, SessionCoverage]
     apart: Apart  # how far both ranks are laid out otherwise
     figures: tuple[RankFigures, RankFigures]  # losses and gradient norms
+    judgement: RankJudgement | None = None  # by draws of the baseline, where there are any
+    exits: list[Placed] = field(default_factory=list[Placed])
+    within: list[Placed] = field(default_factory=list[Placed])
 
 
-def summarise(of: RankComparison) -> RankSummary:
+def summarise(of: RankComparison, judgement: RankJudgement | None = None) -> RankSummary:
     """Take from one rank's comparison all that the result needs of it but its rows."""
     statements = collective_statements(of) if of.sides.apart is Apart.NO else []  # those belong to the layout
     items = placed(of, statements)
+    judged = None if judgement is None else judgement.judged
     sides = (of.sides.baseline.recorded, of.sides.candidate.recorded)
     return RankSummary(
         rank=of.rank,
-        items=items,
+        items=items if judgement is None else judged_items(of, items, judgement),
         statements=statements,
         steps=frozenset(_steps(of)),
         levels=frozenset(_levels(of)),
@@ -56,7 +61,7 @@ def summarise(of: RankComparison) -> RankSummary:
         reasons=by_reason(of),
         places=by_place(of),
         bases=Counter(basis.value for basis in of.sides.pairing.basis.values()),
-        rungs=rung_facts(of),
+        rungs=rung_facts(of, judged),
         differing_step=first_differing_step(of),
         outside=tuple(outside_states(of)),
         one_sided=one_sided(of),
@@ -65,6 +70,9 @@ def summarise(of: RankComparison) -> RankSummary:
         coverage=(session_coverage(sides[0]), session_coverage(sides[1])),
         apart=of.sides.apart,
         figures=(figures_of(sides[0]), figures_of(sides[1])),
+        judgement=judgement,
+        exits=[] if judgement is None else exits_of(of, judgement),
+        within=[] if judgement is None else within(of, judgement),
     )
 
 

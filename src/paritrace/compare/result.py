@@ -57,6 +57,8 @@ class Group(StrEnum):
     AFTER_UNALIGNED = "after_unaligned"
     UNDETERMINED = "undetermined"
     CONTAINS = "contains"  # an enclosing call of one that originates
+    EXCEEDS = "exceeds"  # its output leaves the envelope while what came in is inside (CP-8b)
+    WITHIN = "within"  # other code on both sides that adds no more than the envelope explains
 
 
 class Mark(StrEnum):
@@ -172,7 +174,11 @@ class CollectiveDifference(Struct, frozen=True):
 
 
 class Finding(Struct, frozen=True):
-    """One line for a person, with its strength. Until envelopes exist `strength` is "bits only" (CP-10a)."""
+    """One line for a person, with its strength, which is "bits only" where no envelope judges it (CP-8b, CP-10a).
+
+    `measured` is the sampled relative error, `expected` the median of it over the draws, `ratio` how far out the figure
+    named `figure` is, and `reached` the largest ratio of that figure which is still inside.
+    """
 
     id: str  # "F1"
     sentence: str
@@ -183,6 +189,25 @@ class Finding(Struct, frozen=True):
     ratio: float | None = None
     consequences: int = 0
     ranks: tuple[int, ...] = ()  # all ranks of which it is true; empty in documents older than 1.1
+    figure: str = ""  # error | norm | bias | gain
+    reached: float | None = None
+
+
+class EnvelopeUsed(Struct, frozen=True):
+    """What the candidate was judged by: runs of the baseline, perturbed or repeated (CP-10, CP-10a).
+
+    `false_rate` is the largest probability that a candidate which is one more draw leaves it anywhere, per rank.
+    `judged` outputs and figures of steps have a width to be judged by; `largest` is the furthest of them, in what stays
+    inside. `why` says why nothing was judged, where nothing was.
+    """
+
+    kind: str  # "perturbed baselines" | "repeats"
+    num_draws: int
+    false_rate: float | None = None
+    judged: int = 0
+    beyond: int = 0
+    largest: float | None = None
+    why: str = ""
 
 
 class Outside(Struct, frozen=True):
@@ -284,6 +309,7 @@ class Comparison(Struct, frozen=True):
     folds: Folds | None = None  # runs of unlike layouts, related whole against whole (CP-12)
     ratios: tuple[RatioFact, ...] = ()  # whole-number ratios of losses and gradient norms (A-15)
     collectives: tuple[CollectiveDifference, ...] = ()
+    envelope: EnvelopeUsed | None = None  # None: no draws of the baseline were given or lie beside it
     first_by_rank: tuple[Difference, ...] = ()  # each rank in its own order of execution; there is no order across
 
 

@@ -24,8 +24,10 @@ FORWARDED = (
 SIGNAL_STATUS = 128  # what shells add to the number of the signal that ended a program
 
 
-def run_in_our_place(command: Sequence[str], *, environment: Mapping[str, str]) -> int:
+def run_in_our_place(command: Sequence[str], *, environment: Mapping[str, str], silent: bool = False) -> int:
     """Run `command` to its end, without a deadline: it is the user's job.
+
+    `silent`: what it prints on standard output is thrown away.
 
     Returns its exit status, 128 + n where signal n ended it. Must be called on the main thread.
 
@@ -33,7 +35,7 @@ def run_in_our_place(command: Sequence[str], *, environment: Mapping[str, str]) 
         RequestError: Refused, code `no_launcher`: there is no such program, or it cannot be started.
     """
     with _Forwarding() as forwarding:
-        child = _started(command, environment)
+        child = _started(command, environment, silent=silent)
         forwarding.to(child.pid)
         with _terminal_lent_to(child.pid) as terminal:
             status = _wait(child.pid, terminal)
@@ -41,10 +43,15 @@ def run_in_our_place(command: Sequence[str], *, environment: Mapping[str, str]) 
     return status if status >= 0 else SIGNAL_STATUS - status
 
 
-def _started(command: Sequence[str], environment: Mapping[str, str]) -> "subprocess.Popen[bytes]":
+def _started(command: Sequence[str], environment: Mapping[str, str], *, silent: bool) -> "subprocess.Popen[bytes]":
     try:
         # The command is what the user wrote; nothing of it passes through a shell.
-        return subprocess.Popen(list(command), env=dict(environment), process_group=0)  # noqa: S603
+        return subprocess.Popen(  # noqa: S603
+            list(command),
+            env=dict(environment),
+            process_group=0,
+            stdout=subprocess.DEVNULL if silent else None,
+        )
     except (OSError, ValueError) as error:
         why = error.strerror if isinstance(error, OSError) else str(error)
         raise RequestError(

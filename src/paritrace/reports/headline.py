@@ -1,6 +1,6 @@
 """The first two statements of a comparison: what was found, in a sentence, and how strong that is (CP-29)."""
 
-from paritrace.compare.result import Comparison, Mark
+from paritrace.compare.result import Comparison, Finding, Mark
 from paritrace.evidence.spans import ranges
 from paritrace.reports import screen_folds
 from paritrace.reports.layout import Section, paragraph
@@ -23,11 +23,19 @@ def section(comparison: Comparison, /) -> Section:
 def _statement(comparison: Comparison, /) -> tuple[str, str, str]:
     if comparison.findings:
         finding = comparison.findings[0]
-        strength = BITS_ONLY_EXPLAINED if finding.strength == BITS_ONLY else finding.strength
-        return finding.id, finding.sentence, strength
+        return finding.id, finding.sentence, _strength(comparison, finding)
     if comparison.folds is not None:
         return "result", screen_folds.sentence(comparison.folds), BY_FOLD
     return "result", *_without_finding(comparison)
+
+
+def _strength(comparison: Comparison, finding: Finding) -> str:
+    used = comparison.envelope
+    if finding.strength == BITS_ONLY:
+        return BITS_ONLY_EXPLAINED if used is None else f"bits only: {used.why or 'nothing around it could be judged'}"
+    if used is not None and used.judged and not used.beyond:
+        return f"{finding.strength}; of {used.judged:,} judged outputs none is beyond"
+    return finding.strength
 
 
 def _without_finding(comparison: Comparison, /) -> tuple[str, str]:

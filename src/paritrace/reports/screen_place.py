@@ -43,7 +43,8 @@ def ladder(comparison: Comparison, /) -> Section:
     before = _rungs(comparison, [rung for rung in LADDER if rung in AROUND])
     within = _rungs(comparison, [rung for rung in LADDER if rung not in AROUND])
     used = [mark for mark in Mark if mark in comparison.ladder.values() or mark is Mark.UNDETERMINED]
-    legend = "   ".join(f"{mark.value} {MEANINGS[mark]}" for mark in used)
+    meanings = MEANINGS if comparison.envelope is None else MEANINGS | {Mark.BEYOND: "beyond it, or differs"}
+    legend = "   ".join(f"{mark.value} {meanings[mark]}" for mark in used)
     lines = (f"{before}   | step {comparison.ladder_step}", within, legend)
     return Section(anchor="ladder", lines=lines, keep=3, spaced=True)
 

@@ -36,6 +36,8 @@ GROUPS: dict[Group, str] = {
     Group.AFTER_UNALIGNED: "follows calls without a counterpart",
     Group.UNDETERMINED: "nothing recorded tells where it comes from",
     Group.CONTAINS: "contains a call that starts it",
+    Group.EXCEEDS: "leaves the envelope; what came in is inside",
+    Group.WITHIN: "other code, no more error than the envelope explains",
 }
 
 

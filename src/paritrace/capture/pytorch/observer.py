@@ -240,9 +240,8 @@ class TorchObserver:
             self._apply_levels()
 
     def _apply_levels(self) -> None:
-        wanted = self._live and Level.OP in self._recorder.levels
-        self._ops.active = wanted
-        if wanted:
+        self._ops.active = self._live and Level.OP in self._recorder.levels
+        if self._ops.active or (self._live and self._ops.perturbing is not None):
             self._enter_mode()
         else:
             self._leave_mode()

@@ -17,6 +17,7 @@ from paritrace.capture.pytorch.internals import current_node
 from paritrace.capture.pytorch.links import ACCUMULATE, NO_LINK, UNLINKED, ForwardNodes, Link, Originals
 from paritrace.capture.pytorch.numbers import run_operator
 from paritrace.capture.pytorch.operators import REGION, WITHOUT_TENSORS, Operator, describe, region
+from paritrace.capture.pytorch.perturbing import Perturbing
 from paritrace.capture.pytorch.registers import Registers
 from paritrace.capture.pytorch.scalars import ScalarTexts
 from paritrace.capture.pytorch.slots import Slots
@@ -61,6 +62,7 @@ class OpMode(TorchDispatchMode):
     def __init__(self, observer: OpObserver) -> None:
         super().__init__()
         self._observer = observer
+        self._run = run_operator if observer.perturbing is None else observer.perturbed
 
     @classmethod
     def ignore_compile_internals(cls) -> bool:
@@ -77,15 +79,17 @@ class OpMode(TorchDispatchMode):
         """Observe one operator. A fault of ours becomes a gap; the operator's own error passes through."""
         observer = self._observer
         kwargs = kwargs or {}
-        if not observer.active:
+        if not observer.active and observer.perturbing is None:
             return run_operator(func, args, kwargs)
         if types and observer.unwraps(func, types, args, kwargs):
             return NotImplemented
+        if not observer.active:
+            return self._run(func, args, kwargs)
         begun = observer.begin(func, args, kwargs)
         if begun is None:
-            return run_operator(func, args, kwargs)
+            return self._run(func, args, kwargs)
         try:
-            result = run_operator(func, args, kwargs)
+            result = self._run(func, args, kwargs)
         except BaseException:
             observer.raised(begun)
             raise
@@ -132,6 +136,19 @@ class OpObserver:
         self._everything = recorder.settings.selection.everything
         self.create_graph = False
         self.active = False
+        seed = recorder.settings.perturb_seed
+        self.perturbing = Perturbing(seed, kinds=registers.kinds, steps=recorder.steps) if seed else None
+
+    def perturbed(self, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """Run an operator and move its floating results: this run is a draw of the envelope (CP-10a)."""
+        result = run_operator(func, args, kwargs)
+        if self.perturbing is not None:
+            try:
+                operator = self._operators.get(func) or self._describe(func)
+                self.perturbing.results(operator, args, result, in_module=self._scopes.depth > 0)
+            except Exception as error:  # noqa: BLE001  a fault of ours becomes a gap (P6)
+                self._recorder.count(CountedGap.CAPTURE_ERROR, f"perturbing {func}: {type(error).__name__}")
+        return result
 
     def other_thread_seen(self) -> None:
         """From here to the end of the step no backward link is sure."""

@@ -1,0 +1,117 @@
+"""From runs to an envelope: the slots of a baseline measured against those of its draws, call by call (CP-10, CP-10a).
+
+A draw is the same program, so its calls are the baseline's, in the same order: they are matched by what they are and
+which of their kind, never by what they compute. A draw that called otherwise has no figure at these places.
+"""
+
+from collections import Counter, defaultdict
+from collections.abc import Hashable, Iterator
+
+from paritrace.compare.envelope import Envelope, Place, calibrate
+from paritrace.compare.load import Recorded
+from paritrace.compare.strengths import Strengths, of_numbers, strengths
+from paritrace.evidence.calls import Call, Detail, Slot
+
+Summarised = tuple[Detail, str]
+"""The full summary of a slot and its dtype."""
+
+
+class Draws:
+    """Collects the figures of draws, one after the other; holds of their origin what it needs and nothing of a draw.
+
+    `around`: the run whose envelope it is to be, where that is another run of the same program than `origin`.
+    """
+
+    def __init__(self, origin: Recorded, *, around: Recorded | None = None) -> None:
+        self._baseline = origin
+        self._calls = dict(_keyed(origin))
+        at = self._calls if around is None or around is origin else dict(_keyed(around))
+        self._ids = {call.id: at[key].id for key, call in self._calls.items() if key in at}
+        self._found: dict[Place, list[Strengths | None]] = defaultdict(list)
+        self.num_draws = 0
+
+    def add(self, draw: Recorded) -> None:
+        """Measure one draw against the baseline."""
+        met = {place: found for key, call in _keyed(draw) for place, found in self._measured(key, call, draw)}
+        met.update(numbers_against(self._baseline, draw))
+        for place in self._found.keys() | met.keys():
+            known = self._found[place]
+            known += [None] * (self.num_draws - len(known))
+            known.append(met.get(place))
+        self.num_draws += 1
+
+    def envelope(self) -> Envelope | None:
+        """The calibrated envelope; None with too few draws, or where no two of them differ."""
+        return calibrate(self._found)
+
+    def _measured(self, key: Hashable, call: Call, draw: Recorded) -> Iterator[tuple[Place, Strengths | None]]:
+        own = self._calls.get(key)
+        if own is None or own.id not in self._ids:
+            return
+        for side, ours, theirs in (("i", own.inputs, call.inputs), ("o", own.outputs, call.outputs)):
+            others = {draw.names[slot.name]: place for place, slot in enumerate(theirs)}
+            for place, slot in enumerate(ours):
+                other = others.get(self._baseline.names[slot.name])
+                found = summarised(self._baseline, own, side, place)
+                if found is not None and other is not None:
+                    yield (self._ids[own.id], side, place), _strengths(found, summarised(draw, call, side, other))
+
+
+def numbers_against(baseline: Recorded, other: Recorded) -> Iterator[tuple[Place, Strengths | None]]:
+    """The losses and gradient norms that both recorded; a step with several losses in one micro-batch has none here."""
+    ours, theirs = _numbers(baseline), _numbers(other)
+    for place in ours.keys() & theirs.keys():
+        yield place, of_numbers(ours[place], theirs[place])
+
+
+def _numbers(of: Recorded) -> dict[Place, float]:
+    found: dict[Place, float] = {}
+    several: set[Place] = set()
+    marks = [((loss.step, "loss", loss.microbatch), loss.value) for loss in of.losses]
+    marks += [((step.step, "grad_norm", 0), step.grad_norm) for step in of.steps]
+    for place, value in marks:
+        if isinstance(value, str):
+            several |= {place} & found.keys()
+            found[place] = float.fromhex(value)
+    return {place: value for place, value in found.items() if place not in several}
+
+
+def summarised(of: Recorded, call: Call, side: str, place: int) -> Summarised | None:
+    """The full summary of a slot with its dtype; None where only a fingerprint was recorded."""
+    detail = of.details.get((call.id, side, place))
+    slots: tuple[Slot, ...] = call.inputs if side == "i" else call.outputs
+    return None if detail is None else (detail, of.kinds[slots[place].kind].dtype)
+
+
+def _strengths(ours: Summarised, theirs: Summarised | None) -> Strengths | None:
+    return None if theirs is None else strengths(ours, theirs)
+
+
+def _keyed(of: Recorded) -> Iterator[tuple[Hashable, Call]]:
+    """The calls that have summaries, each with what it is and which of its kind it is in the step."""
+    wanted = {call for call, _, _ in of.details}
+    counts: Counter[Hashable] = Counter()
+    paths = _paths(of)
+    for call in of.calls:
+        if call.id not in wanted:
+            continue
+        context = of.contexts[call.context]
+        kind = (
+            context.step,
+            context.microbatch,
+            context.phase,
+            of.functions[call.function].name,
+            of.functions[call.function].level,
+            paths.get(call.scope, ()),
+            tuple(of.names[slot.name] for slot in call.outputs),
+        )
+        yield (kind, counts[kind]), call
+        counts[kind] += 1
+
+
+def _paths(of: Recorded) -> dict[int, Hashable]:
+    """The path of every scope from the root: names and which call of it each is."""
+    found: dict[int, Hashable] = {0: ()}
+    for scope in of.scopes.values():  # parents stand before their children
+        found[scope.id] = (found.get(scope.parent, ()), scope.module, scope.nth)
+    return found

@@ -1,0 +1,73 @@
+"""How far one recorded slot is from the baseline's: sampled error, norm ratio and bias (CP-10a, CA-28)."""
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from paritrace.compare.samples import MIN_BIAS_SAMPLES, sampled
+from paritrace.evidence.calls import Detail
+
+SMALL = 0.1  # of the root mean square: a sample below it is weighed as if it had this size
+BIAS_FLOOR = 2.0**-26  # a spread of relative errors below any float's rounding is taken for this one
+
+
+class Strengths(NamedTuple):
+    """Three figures of one slot against the baseline's; 0 where they agree.
+
+    `error`: L2 of the difference over the samples, relative to the baseline's samples. `norm`: absolute logarithm of
+    the ratio of L2 norms over all elements. `bias`: |mean| of the samples' signed relative errors over its standard
+    error.
+    """
+
+    error: float
+    norm: float
+    bias: float
+
+
+NONE = Strengths(0.0, 0.0, 0.0)
+
+
+def strengths(baseline: tuple[Detail, str], other: tuple[Detail, str]) -> Strengths | None:
+    """The strengths of a slot, given with its dtype on each side; None where no number can be stated.
+
+    None: other places were sampled, values or norms are not finite, or the baseline's samples are all zero.
+    """
+    (ours, our_dtype), (theirs, their_dtype) = baseline, other
+    if our_dtype == their_dtype and ours.bits == theirs.bits:
+        return NONE
+    pair = sampled((ours.samples, our_dtype), (theirs.samples, their_dtype))
+    if pair is None or not (np.isfinite(pair.baseline).all() and np.isfinite(pair.candidate).all()):
+        return None
+    scale = float(np.abs(pair.baseline).max(initial=0.0))
+    norm = _norm(ours, theirs)
+    if scale == 0.0 or norm is None:
+        return None
+    left, moved = pair.baseline / scale, (pair.candidate - pair.baseline) / scale
+    rms = float(np.sqrt(np.mean(left * left)))
+    error = float(np.sqrt(np.mean(moved * moved))) / rms
+    signed = moved * np.sign(left) / np.maximum(np.abs(left), SMALL * rms)
+    return Strengths(error, norm, _bias(signed[left != 0]))
+
+
+def _norm(ours: Detail, theirs: Detail) -> float | None:
+    if ours.moments is None or theirs.moments is None:
+        return None
+    left, right = ours.moments.sum_squares, theirs.moments.sum_squares
+    if left is None or right is None or not left > 0.0 or not right > 0.0:
+        return None
+    return 0.5 * abs(math.log(right) - math.log(left))
+
+
+def _bias(signed: "np.typing.NDArray[np.float64]") -> float:
+    if signed.size < MIN_BIAS_SAMPLES:
+        return 0.0
+    spread = max(float(signed.std(ddof=1)), BIAS_FLOOR)
+    return abs(float(signed.mean())) / (spread / math.sqrt(signed.size))
+
+
+def of_numbers(baseline: float, other: float) -> Strengths | None:
+    """The strengths of one recorded number, such as a loss: a relative error, and nothing else."""
+    if not math.isfinite(baseline) or not math.isfinite(other) or baseline == 0.0:
+        return NONE if baseline == other else None
+    return Strengths(abs(other - baseline) / abs(baseline), 0.0, 0.0)

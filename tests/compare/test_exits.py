@@ -1,0 +1,147 @@
+"""Findings by envelope: a fault behind a benign change is named, the benign change is not (CP-8b, CP-10, CP-10a)."""
+
+from pathlib import Path
+
+import pytest
+import torch
+from torch import nn
+
+import paritrace
+from paritrace.compare.engine import compare
+from paritrace.compare.judged_by import JudgedBy
+from paritrace.compare.judgement import PERTURBED, REPEATS
+from paritrace.compare.result import Comparison, Group, Mark
+from paritrace.runs.draws import draw_path, draws_of
+from paritrace.runs.reading import open_run
+
+DRAWS = 8
+
+
+class Norm(nn.Module):
+    def __init__(self, eps: float) -> None:
+        super().__init__()
+        self.eps = eps
+        self.weight = nn.Parameter(torch.ones(32))
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return x * torch.rsqrt(x.square().mean(-1, keepdim=True) + self.eps) * self.weight
+
+
+class Mix(nn.Module):
+    """A sum in one of two orders: the same up to round-off."""
+
+    def __init__(self, *, backwards: bool) -> None:
+        super().__init__()
+        self.backwards = backwards
+        self.project = nn.Linear(32, 32)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        parts = torch.split(x * self.project.weight[0], 4, dim=-1)
+        total = torch.zeros_like(parts[0])
+        for part in reversed(parts) if self.backwards else parts:
+            total = total + part
+        return self.project(x) + total.repeat(1, 8)  # type: ignore[no-any-return]
+
+
+class Model(nn.Module):
+    def __init__(self, *, eps: float, backwards: bool, bent: float) -> None:
+        super().__init__()
+        self.embed = nn.Embedding(64, 32)
+        self.mix = Mix(backwards=backwards)
+        self.norm = Norm(eps)
+        self.mlp = nn.Sequential(nn.Linear(32, 64), nn.GELU(), nn.Linear(64, 32))
+        self.head = nn.Linear(32, 64)
+        self.bent = bent
+
+    def forward(self, tokens: torch.Tensor) -> torch.Tensor:
+        x = self.norm(self.mix(self.embed(tokens)))
+        return self.head((x + self.mlp(x)) * self.bent)  # type: ignore[no-any-return]
+
+
+def capture(run: Path, *, seed: int = 0, eps: float = 1e-5, backwards: bool = False, bent: float = 1.0) -> Path:
+    torch.manual_seed(0)
+    model = Model(eps=eps, backwards=backwards, bent=bent)
+    optimizer = torch.optim.AdamW(model.parameters(), lr=1e-3)
+    with paritrace.trace(run, steps=(0, 2), diff=False, perturb_seed=seed):
+        for _ in range(2):
+            tokens = torch.randint(64, (24,))
+            torch.autograd.backward(nn.functional.cross_entropy(model(tokens), tokens.roll(1)))
+            optimizer.step()
+            optimizer.zero_grad()
+    return run
+
+
+@pytest.fixture(scope="module")
+def baseline(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    run = capture(tmp_path_factory.mktemp("envelope") / "a")
+    for seed in range(1, DRAWS + 1):
+        capture(draw_path(run, seed), seed=seed)
+    return run
+
+
+def judged(baseline: Path, candidate: Path) -> Comparison:
+    a, b = open_run(baseline), open_run(candidate)
+    by = JudgedBy(PERTURBED, tuple(open_run(path) for path in draws_of(a.folder)))
+    return compare(a, b, by=by).result
+
+
+def test_cp8b_a_wrong_epsilon_behind_a_benign_change_is_the_finding(baseline: Path, tmp_path: Path) -> None:
+    result = judged(baseline, capture(tmp_path / "b", eps=1e-3, backwards=True))
+    first = result.findings[0]
+    assert (first.place.group, first.place.module, first.place.step) == (Group.EXCEEDS, "norm", 0)
+    assert [f.place.module for f in result.findings if f.place.group is Group.EXCEEDS] == ["norm"]
+    assert first.ratio is not None
+    assert first.reached is not None
+    assert first.ratio > 100 * first.reached
+    assert "the most extreme of 8 left-out perturbed baselines reached" in first.strength
+    assert result.ladder["forward"] is Mark.BEYOND
+
+
+def test_cp8b_the_benign_change_alone_stays_inside(baseline: Path, tmp_path: Path) -> None:
+    result = judged(baseline, capture(tmp_path / "b", backwards=True))
+    assert result.envelope is not None
+    assert (result.envelope.num_draws, result.envelope.beyond, result.envelope.why) == (DRAWS, 0, "")
+    assert result.envelope.judged > 20
+    assert result.counts.different > 0, "its bits differ"
+    assert not [f for f in result.findings if f.place.group is Group.EXCEEDS]
+    assert all(f.strength.startswith("inside round-off") for f in result.findings)
+    assert Mark.BEYOND not in result.ladder.values()
+    assert (result.ladder["forward"], result.ladder["weights+1"]) == (Mark.INSIDE, Mark.INSIDE)
+
+
+def test_cp8b_code_of_a_module_itself_is_named_by_the_module(baseline: Path, tmp_path: Path) -> None:
+    """The root multiplies between its children: none of them is at fault, the root is."""
+    result = judged(baseline, capture(tmp_path / "b", bent=1.001))
+    found = [f.place.module for f in result.findings if f.place.group is Group.EXCEEDS]
+    assert found == [""]
+
+
+def test_cp8b_an_equal_candidate_is_not_judged_to_differ(baseline: Path, tmp_path: Path) -> None:
+    result = judged(baseline, capture(tmp_path / "b"))
+    assert (result.findings, result.counts.different) == ((), 0)
+
+
+def test_cp10_repeats_that_agree_have_no_width_and_say_so(tmp_path: Path) -> None:
+    a = capture(tmp_path / "a")
+    repeats = tuple(open_run(capture(tmp_path / f"r{n}")) for n in range(4))
+    result = compare(open_run(a), open_run(capture(tmp_path / "b", eps=1e-3)), by=JudgedBy(REPEATS, repeats)).result
+    assert result.envelope is not None
+    assert result.envelope.num_draws == 4
+    assert "agree with the baseline" in result.envelope.why
+    assert all(f.strength == "bits only" for f in result.findings)
+
+
+def test_cp10_three_repeats_are_too_few(tmp_path: Path) -> None:
+    a = capture(tmp_path / "a")
+    repeats = tuple(open_run(capture(tmp_path / f"r{n}", seed=n + 1)) for n in range(3))
+    result = compare(open_run(a), open_run(capture(tmp_path / "b", eps=1e-3)), by=JudgedBy(REPEATS, repeats)).result
+    assert result.envelope is not None
+    assert result.envelope.why == "3 of at least 4 draws"
+
+
+def test_cp10_the_order_of_draws_does_not_matter(baseline: Path, tmp_path: Path) -> None:
+    a, b = open_run(baseline), open_run(capture(tmp_path / "b", eps=1e-3, backwards=True))
+    runs = tuple(open_run(path) for path in draws_of(a.folder))
+    one = compare(a, b, by=JudgedBy(PERTURBED, runs)).result
+    other = compare(a, b, by=JudgedBy(PERTURBED, runs[::-1])).result
+    assert one == other
