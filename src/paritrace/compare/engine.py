@@ -9,6 +9,7 @@ from paritrace.compare.changes import changes
 from paritrace.compare.collectives import folded, orders_alone
 from paritrace.compare.coverage import side_coverage
 from paritrace.compare.findings import findings, first_of, firsts_of, origins_of
+from paritrace.compare.folds_apart import Apart
 from paritrace.compare.folds_joined import with_folds
 from paritrace.compare.judged_by import JudgedBy, envelope_of
 from paritrace.compare.judgement import RankJudgement, envelope_used, judgement
@@ -70,7 +71,7 @@ def _compare_sessions(
 
 
 def _judgement(of: RankComparison, by: JudgedBy | None, settings: Settings) -> RankJudgement | None:
-    if by is None:
+    if by is None or of.sides.apart is not Apart.NO:  # draws of another layout say nothing of its shards
         return None
     envelope, num_draws = envelope_of(by, of.sides.baseline.recorded, settings=settings)
     return judgement(of, envelope, kind=by.kind, num_draws=num_draws)

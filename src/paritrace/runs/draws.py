@@ -17,6 +17,6 @@ def draw_path(run_dir: Path, seed: int) -> Path:
 def draws_of(folder: Path, *, files: Files = LOCAL) -> tuple[Path, ...]:
     """The run directories of the draws of a run (its folder, unpacked), in order of their seeds; empty without any."""
     below = folder / FOLDER
-    if not files.is_folder(below):
+    if not files.exists(below):
         return ()
     return tuple(path for path in sorted(files.list(below)) if files.exists(path / ENVELOPE_NAME))
