@@ -69,6 +69,11 @@ class Steps:
         self.stepped.add(optimizer)
         self.due = True
 
+    def optimizer_skipped(self, optimizer: int) -> None:
+        """A grad scaler left this optimizer's step out: the training step ends as if it had been made."""
+        self.stepped.add(optimizer)
+        self.due = True
+
     def optimizers_running(self, number: int) -> None:
         """So many optimizers are stepping. Fewer than began: one raised, and torch tells nobody that it ended."""
         self.optimizer_depth = min(self.optimizer_depth, number)

@@ -24,12 +24,10 @@ def megatron_generators() -> Iterator[tuple[str, Value]]:
     """The states of Megatron's tracker by name: those that stand while no fork of it is entered."""
     module = sys.modules.get(MEGATRON)
     tracker = None if module is None else vars(module).get(TRACKER)
-    states = _attributes(tracker).get("states_")
-    if isinstance(states, dict):
-        for name, state in sorted(states.items(), key=lambda item: str(item[0])):
-            value = plain(state) if issubclass(type(state), (torch.Tensor, torch.Generator)) else None
-            if value is not None:
-                yield f"megatron:{name}", value
+    for name, state in _items(_attributes(tracker).get("states_")):
+        value = plain(state) if issubclass(type(state), (torch.Tensor, torch.Generator)) else None
+        if value is not None:
+            yield f"megatron:{name}", value
 
 
 def fp8_scales(modules: Iterable[tuple[str, torch.nn.Module]]) -> Iterator[tuple[str, Value]]:
@@ -37,12 +35,17 @@ def fp8_scales(modules: Iterable[tuple[str, torch.nn.Module]]) -> Iterator[tuple
     if TRANSFORMER_ENGINE not in sys.modules:
         return
     for name, module in modules:
-        meta = _attributes(module).get("fp8_meta")
-        for key, held in sorted(meta.items(), key=lambda item: str(item[0])) if isinstance(meta, dict) else ():
+        for key, held in _items(_attributes(module).get("fp8_meta")):
             for attribute, value in sorted(_attributes(held).items()):
                 known = plain(value) if issubclass(type(value), torch.Tensor) else None
                 if known is not None:
                     yield f"{name}.{key}.{attribute}".lstrip("."), known
+
+
+def _items(found: Any) -> list[tuple[str, Any]]:
+    """The entries of a plain table in order of their names; none of anything else."""
+    table = {str(key): value for key, value in found.items()} if type(found) is dict else {}
+    return [(key, table[key]) for key in sorted(table)]
 
 
 def _attributes(found: object) -> Mapping[str, Any]:

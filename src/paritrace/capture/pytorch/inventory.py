@@ -69,12 +69,16 @@ class Inventory:
                 values.append(kind.geometry.gap or RELEASED)
         self._write("batch", "batch_order", [name for name, _, _ in found], [kind.id for _, _, kind in found], values)
 
-    def gradients(self, optimizer: torch.optim.Optimizer) -> None:
-        """Gradients as the optimizer is about to use them, their norm, and the optimizer's settings."""
+    def meet(self, optimizer: torch.optim.Optimizer) -> None:
+        """Have an optimizer's state and settings in the inventory from now on."""
         known = [reference() for reference in self._optimizers]
         if not any(seen is optimizer for seen in known):
             self._optimizers.append(weakref.ref(optimizer))
         self._configuration(optimizer)
+
+    def gradients(self, optimizer: torch.optim.Optimizer) -> None:
+        """Gradients as the optimizer is about to use them, their norm, and the optimizer's settings."""
+        self.meet(optimizer)
         found = [
             (self._parameter_name(parameter, group, index), parameter.grad)
             for group, settings in enumerate(optimizer.param_groups)

@@ -25,10 +25,12 @@ from paritrace.capture.pytorch.modules import ModuleObserver
 from paritrace.capture.pytorch.ops import OpMode, OpObserver
 from paritrace.capture.pytorch.optimizers import OptimizerObserver, steps_on_stack
 from paritrace.capture.pytorch.parts import part_of
+from paritrace.capture.pytorch.pipelines import PipelineObserver
 from paritrace.capture.pytorch.regions import CompiledRegions
 from paritrace.capture.pytorch.registers import Registers
 from paritrace.capture.pytorch.replicas import Replicas
 from paritrace.capture.pytorch.resizes import ResizeObserver
+from paritrace.capture.pytorch.scalers import ScalerObserver
 from paritrace.capture.pytorch.works import WorkObserver
 from paritrace.capture.recorder import Recorder
 from paritrace.evidence.calls import Level, OriginKind
@@ -49,6 +51,8 @@ class TorchObserver:
         self._modules = ModuleObserver(recorder, registers, log=self._ops.log, root=self)
         self._backward = BackwardObserver(recorder, begins=self._backward_begins, ended=self._backward_ended)
         self._optimizers = OptimizerObserver(begins=self._optimizer_begins, ended=self._optimizer_ended)
+        self._scalers = ScalerObserver(skipped=self._optimizer_skipped)
+        self._pipelines = PipelineObserver(recorder, here=self._here)
         self._inventory = Inventory(recorder, registers)
         self._replicas = Replicas(recorder, registers)
         self._regions = CompiledRegions(self._ops.around_region)
@@ -78,6 +82,8 @@ class TorchObserver:
         self._backward.install()
         self._regions.install()
         self._optimizers.install()
+        self._scalers.install()
+        self._pipelines.install()
         self._guarded(self._counter.begin)
         self._live = True
         self._set_active(True)
@@ -93,6 +99,8 @@ class TorchObserver:
         self._backward.remove()
         self._regions.remove()
         self._optimizers.remove()
+        self._scalers.remove()
+        self._pipelines.remove()
         self._leave_mode()
         self._works.remove()
         self._resizes.remove()
@@ -195,8 +203,11 @@ class TorchObserver:
             self._recorder.steps.optimizers_running(steps_on_stack(sys._getframe()) - 1)  # without this one
         if self._recorder.steps.ends_before_optimizer(id(optimizer)):
             self._end_step()
+        self._scalers.optimizer_begins()
+        inside = self._recorder.steps.optimizer_depth > 0
         self._recorder.steps.optimizer_begins()
-        self._guarded(self._inventory.gradients, optimizer)
+        # One that another steps, as ZeroRedundancyOptimizer does, has some of its gradients: they count once.
+        self._guarded(self._inventory.meet if inside else self._inventory.gradients, optimizer)
         if Level.OP in self._recorder.levels:
             self._guarded(self._name_states)
 
@@ -204,6 +215,16 @@ class TorchObserver:
         if self._here():
             self._recorder.steps.optimizer_ended(id(optimizer))
             self._prepare_mode()
+
+    def _optimizer_skipped(self, optimizer: torch.optim.Optimizer) -> None:
+        """A grad scaler found gradients that are not finite and left the optimizer's step out (CA-3)."""
+        if not self._here():
+            return
+        if self._recorder.steps.ends_before_optimizer(id(optimizer)):
+            self._end_step()
+        self._recorder.steps.optimizer_skipped(id(optimizer))
+        self._guarded(self._inventory.meet, optimizer)
+        self._prepare_mode()
 
     # --- switching -----------------------------------------------------------------------------------------------
 
