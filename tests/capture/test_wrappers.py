@@ -162,7 +162,7 @@ def test_flat_shards_of_the_first_fsdp_do_not_pass_for_whole_tensors(
     assert {("", "FullyShardedDataParallel"), ("", "Model"), ("first.module", "Linear")} <= scopes
     (mark,) = [record for record in records if isinstance(record, StepMark)]
     assert isinstance(mark.grad_norm, Gap)
-    assert "in parts over ranks" in str(mark.grad_norm.detail)
+    assert "without parts on other ranks" in str(mark.grad_norm.detail)
     (said,) = [record for record in records if isinstance(record, NotCaptured)]
     assert "placements_of_flat_shards" in said.names
 

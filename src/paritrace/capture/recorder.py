@@ -61,7 +61,7 @@ class Recorder:
         self._why_lower = ""
         self._lowered_ns = 0
         self.grad_squares: dict[int, float] = {}  # by optimizer: one that tries again counts once
-        self.grads_in_part = False  # other ranks hold parts of this step's gradients
+        self.norm_lacks: set[str] = set()  # what of this step's gradients this rank did not see
         self.after_step: Callable[[], None] = _nothing
         self.listen: Callable[[], None] = _nothing  # before the levels of a step are taken
         self.step_begins: Callable[[], None] = _nothing  # after that
@@ -121,7 +121,7 @@ class Recorder:
         self._judge(now)
         steps.advance(to)
         self.grad_squares.clear()
-        self.grads_in_part = False
+        self.norm_lacks.clear()
         self._step_started_ns = now
         self._step_first_sequence = self.sequence
         self._context_key = None
@@ -129,11 +129,12 @@ class Recorder:
         self.after_step()
 
     def _gradient_norm(self) -> str | Gap[CaptureGap]:
-        """The norm over all gradients; of gradients that lie on several ranks no one rank sees it."""
+        """The norm over all gradients; what this rank saw of it does not pass for the whole."""
         if not self.grad_squares:
             return Gap(CaptureGap.NOT_OBSERVED)
         norm = (sum(self.grad_squares.values()) ** 0.5).hex()
-        return Gap(CaptureGap.NOT_OBSERVED, f"in parts over ranks: {norm} of this one") if self.grads_in_part else norm
+        lacks = " and ".join(sorted(self.norm_lacks))
+        return Gap(CaptureGap.NOT_OBSERVED, f"{norm} of what was read here, without {lacks}") if lacks else norm
 
     def set_levels(self, reason: str) -> None:
         """Take the levels of the present step; a change is a record (CA-2)."""

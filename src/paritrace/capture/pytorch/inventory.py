@@ -86,9 +86,11 @@ class Inventory:
         ]
         squares = self._tensors("grads", "gradient", found)
         self._recorder.grad_squares[id(optimizer)] = squares
-        whole = all(gradient is None or self._kinds.of(gradient).whole for _, gradient in found)
-        if self._names.flat_shards or not whole:
-            self._recorder.grads_in_part = True
+        kinds = [self._kinds.of(gradient) for _, gradient in found if gradient is not None]
+        if self._names.flat_shards or not all(kind.whole for kind in kinds):
+            self._recorder.norm_lacks.add("parts on other ranks")
+        if not all(kind.readable for kind in kinds):
+            self._recorder.norm_lacks.add("gradients that were not read")
 
     def model(self, module: torch.nn.Module) -> None:
         """Settings that a model carries itself, as transformers' models do."""
