@@ -1,4 +1,4 @@
-"""N-01: a collective's outputs are what a clone taken after `wait` holds, on all ranks; in flight until then (CA-31)."""
+"""N-01: a collective's outputs are what a clone taken after `wait` holds, on all ranks; till then in flight (CA-31)."""
 
 from pathlib import Path
 

@@ -50,14 +50,10 @@ class CollectiveCalls:
         self._ordinals: Counter[int] = Counter()
         self._buckets = Buckets()
         self._futures = Futures.NONE
+        self.unseen_writes = False  # whether anything may be written unseen right now
         self.flights = Flights(
             recorder, log=log, summaries=registers.summaries if recorder.settings.statistics else None
         )
-
-    @property
-    def unseen_writes(self) -> bool:
-        """Whether anything may be written unseen right now."""
-        return self._futures is not Futures.NONE
 
     def describe(self, call: int, facts: CollectiveFacts, args: tuple[Any, ...]) -> Collective:
         """The record of a collective about to be dispatched."""
@@ -118,10 +114,10 @@ class CollectiveCalls:
         """The outermost backward has returned normally."""
         self.flights.backward_ended()
         if self._futures is Futures.OF_BACKWARD:
-            self._futures = Futures.NONE
+            self._set_futures(Futures.NONE)
 
     def step_ended(self) -> None:
-        self._futures = Futures.NONE
+        self._set_futures(Futures.NONE)
         self._buckets.step_ended()
         self.flights.step_ended()
 
@@ -142,7 +138,7 @@ class CollectiveCalls:
     def future_taken(self) -> None:
         if threading.get_ident() == self._thread and self._futures is not Futures.OF_STEP:
             backward = self._recorder.steps.backward_depth > 0
-            self._futures = Futures.OF_BACKWARD if backward else Futures.OF_STEP
+            self._set_futures(Futures.OF_BACKWARD if backward else Futures.OF_STEP)
 
     def waiting_begins(self) -> int:
         return self.flights.next_serial
@@ -153,6 +149,10 @@ class CollectiveCalls:
                 self.flights.finished_since(serial)
             except Exception as error:  # noqa: BLE001  a fault of ours is a gap, never the workload's (P6)
                 self._recorder.count(CountedGap.CAPTURE_ERROR, f"wait: {type(error).__name__}")
+
+    def _set_futures(self, futures: Futures) -> None:
+        self._futures = futures
+        self.unseen_writes = futures is not Futures.NONE
 
     def _parameters(self, args: tuple[Any, ...]) -> tuple[str, ...]:
         first = args[0] if args else None

@@ -317,11 +317,12 @@ class OpObserver:
         try:
             if operator.waits:
                 self.collectives.flights.wait_tensor(args[0])
-            if operator.collective is None or operator.collective.blocks:
+            collective = operator.collective
+            if collective is None or collective.blocks:
                 outputs = self.slots.outputs(begun.id, operator, (args, kwargs), result)
             else:
                 outputs, landings = self.slots.launched(begun.id, operator, (args, kwargs), result)
-                self.collectives.launched(begun.id, operator.collective, landings, result, _outside(sys._getframe(2)))
+                self.collectives.launched(begun.id, collective, landings, result, _outside(sys._getframe(2)))
             if begun.owner is not None:
                 self._accumulated(begun.owner, operator, (args, kwargs), result)
             if operator.shards:

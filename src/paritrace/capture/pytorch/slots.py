@@ -75,6 +75,8 @@ class Slots:
         self, record: int, operator: Operator, arguments: tuple[tuple[Any, ...], dict[str, Any]], result: Any
     ) -> tuple[calls.Slot, ...]:
         """Slots of the results, then of arguments written in place that were not returned."""
+        if isinstance(result, _Tensor) and not operator.written:  # most calls
+            return (self._output(record, 0, self._name("out"), result, operator, False),)
         named = list(self._named_results(result))
         written: list[tuple[int, torch.Tensor]] = []
         if operator.written:
