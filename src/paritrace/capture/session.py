@@ -18,7 +18,7 @@ from paritrace.capture.declared_mesh import declared_mesh, require_mesh
 from paritrace.capture.levels import WINDOW
 from paritrace.capture.recorder import Recorder
 from paritrace.capture.settings import CaptureSettings
-from paritrace.capture.spawned import SpawnedProcesses
+from paritrace.capture.spawned import LOADER, SpawnedProcesses
 from paritrace.capture.surroundings import NO_TORCH, Checkout, TorchFacts, checkout_of, surroundings, with_torch
 from paritrace.capture.termination import Termination
 from paritrace.capture.windows import Covering, covering
@@ -70,7 +70,8 @@ class Capture:
         self._pid = os.getpid()
         self._ended = False
         self._arrival = WhenImported("torch", lambda _: self._torch_arrived())
-        self._spawned = SpawnedProcesses(lambda kind: recorder.count(CountedGap.SPAWNED_CHILD_NOT_COVERED, kind))
+        self.spawned_processes = 0  # that are no workers of a data loader: perhaps ranks
+        self._spawned = SpawnedProcesses(self._spawned_one)
         recorder.after_step = self.keep_sources
 
     def watch(self, *, files: Files, covered: Covering, world_size: int) -> None:
@@ -138,6 +139,10 @@ class Capture:
             self.session.flush()
         except ParitraceError as error:
             self.failure = self.failure or error
+
+    def _spawned_one(self, purpose: str) -> None:
+        self.spawned_processes += purpose != LOADER
+        self.recorder.count(CountedGap.SPAWNED_CHILD_NOT_COVERED, purpose)
 
     def keep_sources(self) -> None:
         """Copy the text of every file named since the last call into the run (CA-26)."""

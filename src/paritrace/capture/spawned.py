@@ -1,4 +1,7 @@
-"""Processes that the workload spawns are not observed: each is counted (CA-10). Forked ones tell of themselves."""
+"""Processes that the workload spawns are not observed: each is counted, by what it is for (CA-10).
+
+Forked ones tell of themselves.
+"""
 
 from __future__ import annotations
 
@@ -9,6 +12,8 @@ from typing import Any
 
 from paritrace.capture.arrival import WhenImported
 
+LOADER = "data loader worker"
+PURPOSES = {"torch.multiprocessing.spawn": "torch.multiprocessing.spawn", "torch.utils.data._utils.worker": LOADER}
 MODULES = ("multiprocessing.popen_spawn_posix", "multiprocessing.popen_forkserver")
 
 
@@ -39,8 +44,15 @@ class SpawnedProcesses:
         started = self._started
 
         def launch(this: Any, process: Any) -> Any:
+            name = name_of(process)  # before it starts: then it forgets
             result = original(this, process)
-            started(type(process).__name__)
+            started(name)
             return result
 
         launcher._launch = launch
+
+
+def name_of(process: Any) -> str:
+    """What a process that is about to start is for, by the function that it runs; else its class."""
+    target = vars(process).get("_target")
+    return PURPOSES.get(getattr(target, "__module__", ""), type(process).__name__)
