@@ -80,6 +80,7 @@ class Spelling:
         self._prefix = prefix
         self._wrapped: tuple[str, ...] = ()
         self.flat_shards = False
+        self._spelt: dict[str, str] = {}
         self.look(root)
 
     def look(self, root: torch.nn.Module) -> None:
@@ -93,7 +94,9 @@ class Spelling:
             if isinstance(inner, _REPLICATING):
                 wrapped.append(f"{name}.module" if name else "module")
             self.flat_shards = self.flat_shards or _is_flat_sharding(inner)
-        self._wrapped = tuple(wrapped)
+        if wrapped != list(self._wrapped):
+            self._wrapped = tuple(wrapped)
+            self._spelt.clear()
 
     def module(self, name: str) -> str:
         """The name of a module; the root's is its prefix without the point."""
@@ -101,6 +104,12 @@ class Spelling:
 
     def member(self, name: str) -> str:
         """The name of a parameter, a buffer or a module inside of the root."""
+        found = self._spelt.get(name)
+        if found is None:
+            found = self._spelt[name] = self._spell(name)
+        return found
+
+    def _spell(self, name: str) -> str:
         for path in reversed(self._wrapped):  # the innermost first, so that the outer ones still fit
             if name == path or name.startswith(f"{path}."):
                 name = path.removesuffix("module") + name[len(path) + 1 :]
