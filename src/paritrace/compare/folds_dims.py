@@ -14,7 +14,7 @@ RANKS = "ranks"
 SLOT = "/"
 _SIDES = ("baseline", "candidate")
 _PART = re.compile(r"(?:(?P<axis>[A-Za-z_][\w.-]*):)?(?P<how>-?\d{1,2}|[RP])")
-_MAP = re.compile(r"(?:(?P<side>baseline|candidate)(?:@(?P<rank>\d{1,6}))?:)?(?P<old>[^=]*)=(?P<new>[^=]*)")
+_MAP = re.compile(r"(?:(?P<side>baseline|candidate)(?:@(?P<rank>\d{1,6}))?:)?(?P<old>[^=:]*)=(?P<new>[^=:]*)")
 
 
 class How(StrEnum):

@@ -9,7 +9,7 @@ from paritrace.reports.wording import count, module_or_root
 BITS_ONLY = "bits only"
 AROUND = frozenset({"code", "config"})  # what changed around the runs, not what they computed
 RECORDED_ONLY = "of recorded fields only: agreeing fingerprints do not prove that tensors agree"
-BY_FOLD = "by fold: sums over elements see no order; activations by moments and samples, without a verdict"
+BY_FOLD = "by fold: sums over elements see no order; activations by moments and samples, no verdict"
 BITS_ONLY_EXPLAINED = "bits only: no perturbed baseline was recorded, so round-off is not told from a fault"
 
 

@@ -37,12 +37,13 @@ def section(comparison: Comparison, /) -> Section:
 def ratios(comparison: Comparison, /) -> Section:
     """Returns the whole-number ratios of losses and gradient norms; they are attributed to nothing (A-15)."""
     lines = tuple(
-        shorten(
-            f"{fact.figure.replace('_', ' ')}: {fact.text}; {fact.larger} larger, "
-            f"{fact.values:,} of {count(fact.of_values, 'value')}",
-            width=CONTENT,
-        )
+        line
         for fact in comparison.ratios
+        for line in paragraph(
+            f"{fact.figure.replace('_', ' ')}, {fact.larger} larger: {fact.text} "
+            f"({fact.values:,} of {count(fact.of_values, 'value')})",
+            most=2,
+        )
     )
     return Section(anchor="ratios", lines=lines)
 
@@ -56,7 +57,7 @@ def sentence(folds: Folds) -> str:
     """The finding of a comparison by fold, for the headline."""
     first = folds.counts[0].step if folds.counts else 0
     told = [
-        f"{_told(counts)} at step {first}"
+        _told(counts)
         for group in ("parameter", "batch")
         if (counts := [one for one in folds.counts if (one.step, one.group) == (first, group)])
     ]
@@ -64,7 +65,7 @@ def sentence(folds: Folds) -> str:
         return "The layouts are unlike, and nothing was recorded that adds up over ranks."
     apart = [state for state in folds.states if state.status is FoldStatus.DIFFERS and state.group in LOADED]
     named = f"; {apart[0].name} differs first" if apart and apart[0].step == first else ""
-    return f"By fold, {' and '.join(told)}{named}."
+    return f"By fold, {' and '.join(told)} at step {first}{named}."
 
 
 def _group(folds: Folds, group: str) -> str:

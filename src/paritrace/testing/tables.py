@@ -15,7 +15,7 @@ import numpy.typing as npt
 from paritrace.evidence import calls, codec
 from paritrace.evidence.calls import Level, OriginKind, Phase
 from paritrace.evidence.digests import sha256_hex
-from paritrace.evidence.distributed import Collective, CollectiveCounts, Group
+from paritrace.evidence.distributed import Collective, CollectiveCounts, Group, Mesh, Placement
 from paritrace.evidence.fingerprints import strong
 from paritrace.evidence.gaps import CaptureGap, Gap, RunGap
 from paritrace.evidence.ids import ProcessIdentity
@@ -90,6 +90,17 @@ class Reduction:
     asynchronous: bool = False
     parameters: tuple[str, ...] = ()
     by: str = "wait"
+
+
+@dataclass(frozen=True)
+class Local:
+    """What one rank holds of a tensor, with its kind; placed in a whole of `shape` where `placements` say so."""
+
+    array: Array
+    placements: tuple[str, ...] = ()
+    shape: tuple[int, ...] = ()
+    offset: tuple[int, ...] = ()
+    dtype: str = ""
 
 
 @dataclass(frozen=True)
@@ -181,19 +192,41 @@ class RunTable:
         self._open.append((entered.record, entered.scope))
         return entered
 
-    def state(self, group: str, values: Mapping[str, Array], *, moment: str = "begin") -> None:
-        """A group of the state inventory at a moment of this step."""
+    def mesh(self, dims: Sequence[str], shape: Sequence[int], coordinate: Sequence[int]) -> None:
+        """The mesh that placements of this rank refer to."""
+        self._mark(Mesh(0, tuple(dims), tuple(shape), tuple(coordinate), "device_mesh"))
+
+    def state(self, group: str, values: Mapping[str, Array | Local], *, moment: str = "begin") -> None:
+        """A group of the state inventory at a moment of this step; a `Local` has its kind recorded."""
         names = tuple(values)
-        key = ("state_names", (group, names))
+        kinds = tuple(self._local_kind(v) if isinstance(v, Local) else -1 for v in values.values())
+        key = ("state_names", (group, names, kinds))
         if key not in self._ids:
-            self._mark(calls.StateNames(self._take(key), group, names, tuple(-1 for _ in names)))
-        told = tuple(f"{element_sum(v.tobytes(), str(v.dtype)):016x}" for v in values.values())
-        self._row(calls.State(self.step, 0, moment, self._ids[key], told))
+            self._mark(calls.StateNames(self._take(key), group, names, kinds))
+        held = [v if isinstance(v, Local) else Local(v) for v in values.values()]
+        told = tuple(f"{element_sum(v.array.tobytes(), v.dtype or str(v.array.dtype)):016x}" for v in held)
+        self._row(calls.State(self.step, self.microbatch, moment, self._ids[key], told))
         self._counts["states"] += 1
+
+    def _local_kind(self, held: Local) -> int:
+        array = held.array
+        strides = tuple(stride // array.itemsize for stride in np.ascontiguousarray(array).strides)
+        dtype = held.dtype or str(array.dtype)
+        if not held.placements:
+            return self._kind(dtype, array.shape, strides, array.nbytes)
+        key = ("kind", (dtype, array.shape, strides, held.placements, held.shape, held.offset))
+        if key not in self._ids:
+            made = self._take(key)
+            kind = calls.Kind(
+                made, dtype, array.shape, strides, "strided", "cpu", True, array.size, array.nbytes, "DTensor"
+            )
+            self._mark(kind)
+            self._mark(Placement(made, 0, held.placements, held.shape, held.offset))
+        return self._ids[key]
 
     def loss(self, value: float) -> None:
         """The loss that backward starts from."""
-        self._mark(calls.LossMark(self.step, 0, float(value).hex()))
+        self._mark(calls.LossMark(self.step, self.microbatch, float(value).hex()))
 
     def end_step(self, *, grad_norm: float | None = None, backwards: int = 1) -> None:
         """Close this step; the next one begins."""
