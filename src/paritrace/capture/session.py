@@ -70,7 +70,7 @@ class Capture:
         self._pid = os.getpid()
         self._ended = False
         self._arrival = WhenImported("torch", lambda _: self._torch_arrived())
-        self.spawned_processes = 0  # that are no workers of a data loader: perhaps ranks
+        self.spawned_processes = 0  # those that are no workers of a data loader: perhaps ranks
         self._spawned = SpawnedProcesses(self._spawned_one)
         recorder.after_step = self.keep_sources
 
@@ -194,8 +194,14 @@ class Capture:
         size = self._writer.bytes_written / 1e6
         return (
             f"captured {steps} {'step' if steps == 1 else 'steps'}, {counts['Call']:,} calls, {size:.1f} MB"
-            f"{f', {gaps:,} gaps' if gaps else ''}"
+            f"{f', {gaps:,} gaps' if gaps else ''}{self._not_seen}"
         )
+
+    @property
+    def _not_seen(self) -> str:
+        spawned = self.spawned_processes
+        words = "1 spawned process" if spawned == 1 else f"{spawned:,} spawned processes"
+        return f", not {words} (ranks? start them by --launcher)" if spawned else ""
 
     @property
     def gaps(self) -> dict[str, int]:

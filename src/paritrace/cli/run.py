@@ -285,9 +285,6 @@ class _Ending:
         if self.estimate is not None:
             self.estimate.close()
         note(f"paritrace: {capture.summary} -> {capture.session.run_dir}")
-        if capture.spawned_processes:
-            note(f"paritrace: not captured: {capture.spawned_processes:,} processes that the workload spawned")
-            note("    fix: if they are ranks, start them with a launcher: paritrace run --launcher torchrun …")
         sys.stderr.flush()
 
 
