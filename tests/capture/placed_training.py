@@ -1,4 +1,4 @@
-"""A small training that every layout of parallelism can run: bare, FSDP2, tensor parallel, or both on four ranks.
+"""A small training that any layout can run: bare, FSDP2 with and without replicas, tensor parallel, or both of these.
 
 Run by the tests under torchrun as `placed_training.py FOLDER LAYOUT...`: captures each layout into FOLDER/LAYOUT, and
 writes what it noticed of its own tensors to FOLDER/LAYOUT.RANK.json.
@@ -56,6 +56,8 @@ def model_of(layout: str) -> torch.nn.Module:
     model = Model(HIDDEN + 1 if "tp" in layout else HIDDEN)
     if layout == "fsdp":
         sharded(model, init_device_mesh("cpu", (dist.get_world_size(),), mesh_dim_names=("dp",)))
+    elif layout == "hsdp":
+        sharded(model, init_device_mesh("cpu", (2, 2), mesh_dim_names=("replicas", "dp")))
     elif layout == "tp":
         cut(model, init_device_mesh("cpu", (dist.get_world_size(),), mesh_dim_names=("tp",)))
     elif layout == "fsdp_tp":

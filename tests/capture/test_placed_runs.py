@@ -117,16 +117,17 @@ def launch(folder: Path, ranks: int, *layouts: str) -> None:
 
 @pytest.fixture(scope="module")
 def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Every layout captured: `fsdp` and `tp` on two ranks, `fsdp_tp` on four, and each one's model in one process."""
+    """Captured: `fsdp` and `tp` on two ranks, `fsdp_tp` and `hsdp` on four, and each one's model in one process."""
     folder = tmp_path_factory.mktemp("placed")
     launch(folder, 2, "fsdp", "tp")
-    launch(folder, 4, "fsdp_tp")
+    launch(folder, 4, "fsdp_tp", "hsdp")
     for layout in ("bare", "bare_tp"):
         placed_training.captured(folder, layout)
     return folder
 
 
-LAYOUTS = [("fsdp", 2, "bare"), ("tp", 2, "bare_tp"), ("fsdp_tp", 4, "bare_tp")]
+LAYOUTS = [("fsdp", 2, "bare"), ("tp", 2, "bare_tp"), ("fsdp_tp", 4, "bare_tp"), ("hsdp", 4, "bare")]
+ONLY_FSDP = ("fsdp", "hsdp")
 
 
 def united(parts: list[Part]) -> int:
@@ -151,7 +152,7 @@ def product(sizes: tuple[int, ...]) -> int:
 def test_digests_of_the_shards_add_up_to_the_whole_models(runs: Path, layout: str, ranks: int, whole: str) -> None:
     """CA-29: parameters before the first step; with FSDP alone the arithmetic is the same, so all there is, always."""
     (bare,), parts = journals(runs / whole, 1), journals(runs / layout, ranks)
-    for step, groups in ((0, ("parameter",)), (1, GROUPS)) if layout == "fsdp" else ((0, ("parameter",)),):
+    for step, groups in ((0, ("parameter",)), (1, GROUPS)) if layout in ONLY_FSDP else ((0, ("parameter",)),):
         expected = {key: part for key, part in bare.states(step).items() if key[0] in groups}
         found = [{key: part for key, part in journal.states(step).items() if key[0] in groups} for journal in parts]
         assert len(expected) == (10 if groups == ("parameter",) else 10 + 10 + 30)
@@ -176,7 +177,7 @@ def test_samples_of_the_shards_unite_to_the_whole_tensors(runs: Path, layout: st
             united_values |= dict(zip(owned, elements(part.value), strict=True))
         assert united_values == values, key
     sharded = [part for part in found[0].values() if part.size != part.shape]
-    assert bool(sharded) is (layout != "fsdp"), "FSDP2 has its parameters whole inside of forward"
+    assert bool(sharded) is (layout not in ONLY_FSDP), "FSDP2 has its parameters whole inside of forward"
 
 
 def elements(samples: str) -> list[str]:
@@ -188,8 +189,8 @@ def test_meshes_say_where_each_rank_is(runs: Path) -> None:
     """CA-3: coordinates are row-major, and each dimension names its group."""
     for rank, journal in enumerate(journals(runs / "fsdp_tp", 4)):
         groups = {record.id: record for record in journal.of(Group)}
-        (mesh,) = [record for record in journal.of(Mesh) if record.shape == (2, 2)]
-        assert (mesh.dims, mesh.coordinate, mesh.basis) == (("dp", "tp"), divmod(rank, 2), "device_mesh")
+        (mesh,) = [record for record in journal.of(Mesh) if record.dims == ("dp", "tp")]
+        assert (mesh.shape, mesh.coordinate, mesh.basis) == ((2, 2), divmod(rank, 2), "device_mesh")
         assert [groups[group].key for group in mesh.groups] == ["dp", "tp"]
         row, column = divmod(rank, 2)
         assert [groups[group].ranks for group in mesh.groups] == [(column, column + 2), (2 * row, 2 * row + 1)]
@@ -225,5 +226,5 @@ def test_reading_parts_leaves_the_workloads_tensors_alone(runs: Path, layout: st
         noticed = json.loads((runs / f"{layout}.{rank}.json").read_text())
         assert (noticed["resizable"], noticed["alive"]) == ([True], 0)
         assert noticed["gradients"] == expected["gradients"] == 20
-        if layout == "fsdp":
+        if layout in ONLY_FSDP:
             assert noticed["losses"] == expected["losses"]
