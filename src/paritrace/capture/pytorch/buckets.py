@@ -68,6 +68,10 @@ class Buckets:
         end = begin + tensor.numel() * tensor.itemsize
         return tuple(bucket.at[address] for address in sorted(bucket.at) if begin <= address < end)
 
+    def known(self, tensor: torch.Tensor) -> int:
+        """Weak reference of a bucket's storage; it stays this register's."""
+        return self._bucket(tensor).weak
+
     def guard(self, tensor: torch.Tensor) -> int:
         """Weak reference of the bucket that a tensor was copied from; it stays this register's."""
         bucket = self._buckets.get(storage_id(tensor))

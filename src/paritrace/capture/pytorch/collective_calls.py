@@ -14,10 +14,11 @@ import torch
 from paritrace.capture.pytorch.buckets import NO_GUARD, Buckets
 from paritrace.capture.pytorch.collectives import CollectiveFacts
 from paritrace.capture.pytorch.flights import Flights, Landing
+from paritrace.capture.pytorch.internals import storage_id
 from paritrace.capture.pytorch.operators import Operator
 from paritrace.capture.pytorch.registers import Registers
 from paritrace.capture.pytorch.storages import WriteLog
-from paritrace.capture.pytorch.works import for_reducer, from_engine
+from paritrace.capture.pytorch.works import BY_OTHERS, Launch, from_engine, launch_of
 from paritrace.capture.recorder import Recorder
 from paritrace.evidence.distributed import Collective
 from paritrace.evidence.gaps import CountedGap
@@ -91,15 +92,24 @@ class CollectiveCalls:
         frame: FrameType | None,
     ) -> None:
         """A collective was dispatched: it is in flight from now on."""
-        guards = {guard for tensor, _ in landings if (guard := self._buckets.guard(tensor)) != NO_GUARD}
+        launch = launch_of(frame) if self._recorder.steps.backward_depth else BY_OTHERS
         self.flights.launch(
             call,
             operation=facts.operation,
             landings=[landing for _, landing in landings],
             work=result,
-            guard=guards.pop() if len(guards) == 1 else NO_GUARD,
-            reducer=self._recorder.steps.backward_depth > 0 and for_reducer(frame),
+            guard=self._guard(launch, landings),
+            reducer=launch.reducer,
         )
+
+    def _guard(self, launch: Launch, landings: list[tuple[torch.Tensor, Landing]]) -> int:
+        """The bucket that is written, by whatever a hook chains to its collective, though the collective does not."""
+        if launch.bucket is not None:
+            buffer: torch.Tensor = launch.bucket.buffer()
+            own = any(storage_id(tensor) == storage_id(buffer) for tensor, _ in landings)
+            return NO_GUARD if own else self._buckets.known(buffer)
+        guards = {guard for tensor, _ in landings if (guard := self._buckets.guard(tensor)) != NO_GUARD}
+        return guards.pop() if len(guards) == 1 else NO_GUARD
 
     def accumulated(self, owner: Owner, operator: Operator, written: Iterable[torch.Tensor]) -> None:
         """A call under a parameter's `AccumulateGrad` node has written these."""

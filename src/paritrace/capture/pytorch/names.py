@@ -50,6 +50,9 @@ class Names:
             if self.of_module(inner) is None:
                 self._modules[id(inner)] = (weakref.ref(inner), spelling.module(name))
         self._roots.append((weakref.ref(module), spelling))
+        spelling.look(module)
+        for name, parameter in module.named_parameters(remove_duplicate=False):  # a root that comes in mid-step
+            self._parameters.setdefault(id(parameter), (weakref.ref(parameter), spelling.member(name)))
         return spelling.module("")
 
     def refresh(self) -> None:

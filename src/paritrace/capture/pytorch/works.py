@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
+from dataclasses import dataclass
 from types import CodeType, FrameType, ModuleType
 from typing import Any, Protocol
 
@@ -18,6 +19,7 @@ MODULE = "torch.distributed.distributed_c10d"
 # They launch collectives from C++ and wait for them before they return.
 _WAITING = ("_broadcast_coalesced", "_verify_params_across_processes")
 _VARARGS = 0x04
+_HOOK_ARGUMENTS = 2  # a state and a bucket
 _ENGINE: CodeType = vars(torch.autograd.graph)["_engine_run_backward"].__code__
 
 
@@ -112,27 +114,41 @@ def from_engine(frame: FrameType | None) -> bool:
     return frame is not None and frame.f_code is _ENGINE
 
 
-def for_reducer(frame: FrameType | None) -> bool:
-    """Whether DDP's reducer launches the collective of this frame: itself, or by a communication hook, whose result it
-    waits for. A hook is handed a bucket."""
+@dataclass(frozen=True, slots=True)
+class Launch:
+    """Who launches a collective. `reducer`: DDP's, itself or by a communication hook; `bucket`: what the hook was given."""
+
+    reducer: bool
+    bucket: Any = None
+
+
+BY_OTHERS = Launch(False)
+
+
+def launch_of(frame: FrameType | None) -> Launch:
+    """Who launches the collective of this frame. The reducer waits for what it launches and for what its hooks return;
+    a hook is handed a bucket."""
     inner: FrameType | None = None
     while frame is not None:
         if frame.f_code is _ENGINE:
-            return inner is None or _takes_bucket(inner)
+            if inner is None:
+                return Launch(True)
+            bucket = _bucket_given(inner)
+            return BY_OTHERS if bucket is None else Launch(True, bucket)
         inner, frame = frame, frame.f_back
-    return False
+    return BY_OTHERS
 
 
-def _takes_bucket(frame: FrameType) -> bool:
+def _bucket_given(frame: FrameType) -> Any:
     code = frame.f_code
     varargs = bool(code.co_flags & _VARARGS)
-    if code.co_argcount < 2 and not varargs:
-        return False
-    bucket: Any = vars(sys.modules["torch.distributed"])["GradBucket"]
+    if code.co_argcount < _HOOK_ARGUMENTS and not varargs:
+        return None
+    cls: Any = vars(sys.modules["torch.distributed"])["GradBucket"]
     given = frame.f_locals
-    names = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount + varargs]
-    values = [given.get(name) for name in names]
-    return any(
-        isinstance(value, bucket) or (isinstance(value, tuple) and any(isinstance(item, bucket) for item in value))
-        for value in values
-    )
+    for name in code.co_varnames[: code.co_argcount + code.co_kwonlyargcount + varargs]:
+        value = given.get(name)
+        for item in value if isinstance(value, tuple) else (value,):
+            if isinstance(item, cls):
+                return item
+    return None
