@@ -41,7 +41,13 @@ RANKED_CONTROLS: tuple[Control, ...] = (
     same("identical-ddp", "the same training under DDP twice, two micro-batches a step", *ACCUMULATED),
     same("identical-tensor", "the same tensor-parallel training twice", *TENSOR),
     same("identical-sequence", "the same sequence-parallel training twice", *SEQUENCE),
-    changed("bucket-size", "DDP with small buckets against one bucket", arguments=DDP, more=("--bucket-mb", "0.01")),
+    Control(
+        name="bucket-size",
+        mechanism="DDP with small buckets against one bucket",
+        baseline=ranked(arguments=DDP),
+        candidate=ranked(arguments=(*DDP, "--bucket-mb", "0.01")),
+        bits_differ=True,
+    ),
     changed("bucket-view", "DDP with gradients as views of its buckets", arguments=DDP, more=("--bucket-view",)),
     Control(
         name="swapped-collectives",

@@ -340,3 +340,28 @@ def test_ca31_a_future_of_a_work_stops_reuse_until_the_step_ends(tmp_path: Path)
     rank = captured(tmp_path / "run", job)
     before, after = (call for call in rank.calls.values() if rank.function(call) == "aten.neg.default")
     assert before.inputs[0].bits != after.inputs[0].bits
+
+
+def test_a_gradient_that_is_gone_by_the_time_its_copy_is_reduced_is_no_fault(tmp_path: Path) -> None:
+    """Sequence parallelism reduces gradients in hooks: what they were copied from may be freed before the launch."""
+    model = nn.Sequential(nn.LayerNorm(8), nn.Linear(8, 8))
+
+    def reduced_copy(gradient: torch.Tensor) -> torch.Tensor:
+        first = gradient.clone()  # of a storage that this hook alone keeps alive
+        second = first.clone()
+        del first
+        dist.all_reduce(second)
+        return second
+
+    for parameter in model.parameters():
+        parameter.register_hook(reduced_copy)
+
+    def training() -> None:
+        for _ in range(3):
+            torch.autograd.backward(model(torch.randn(4, 8)).square().mean())
+            model.zero_grad()
+
+    rank = captured(tmp_path / "run", training)
+    assert len(rank.collectives) == 12
+    assert rank.gaps == {}
+    assert len(rank.completed) == 12

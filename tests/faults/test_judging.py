@@ -108,6 +108,13 @@ def test_a_strict_control_may_not_differ_at_all() -> None:
     assert judge_control(control, result(difference(phase="backward"))) is Answer.FALSE_CLAIM
 
 
+def test_where_bits_truly_differ_only_an_origin_is_a_claim() -> None:
+    control = Control(name="x", mechanism="", bits_differ=True)
+    followed = msgspec.structs.replace(result(difference(group=Group.PROPAGATES)), origins=())
+    assert judge_control(control, followed) is Answer.SILENT
+    assert judge_control(control, result(difference(phase="backward"))) is Answer.FALSE_CLAIM
+
+
 def test_a_control_that_re_associates_is_judged_by_the_first_forward_pass() -> None:
     control = Control(name="x", mechanism="", strict=False)
     assert judge_control(control, result(difference(phase="backward"))) is Answer.SILENT

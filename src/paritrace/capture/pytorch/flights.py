@@ -81,9 +81,8 @@ class Flights:
         self, call: int, *, operation: str, landings: Iterable[Landing], work: object, guard: int, reducer: bool
     ) -> None:
         """A collective was dispatched; `work` is what it returned, `guard` a weak reference to its bucket's storage."""
-        landed = [*landings]
-        if guard:
-            landed.append(self._guarding(guard))
+        guarding = self._guarding(guard) if guard else None
+        landed = [*landings] if guarding is None else [*landings, guarding]
         self._serial += 1
         flight = Flight(self._serial, call, operation, reducer, self._recorder.steps.step, tuple(landed))
         self._flying[flight.serial] = flight
@@ -164,10 +163,13 @@ class Flights:
                 self._forget(flight)
                 self._recorder.count(CountedGap.NOT_OBSERVABLE_IN_FLIGHT, flight.operation)
 
-    def _guarding(self, weak: int) -> Landing:
-        identity, span = self._log.guarded(weak)
+    def _guarding(self, weak: int) -> Landing | None:
+        """Memory that only must not be read; None where it is gone, and nobody can write it any more."""
         storage = storage_behind(weak)
-        return Landing(_GUARD, identity, 0 if storage is None else storage._weak_ref(), span, None)
+        if storage is None:
+            return None
+        identity, span = self._log.guarded(storage)
+        return Landing(_GUARD, identity, storage._weak_ref(), span, None)
 
     def _complete(self, flight: Flight, by: str) -> None:
         self._take_off(flight)

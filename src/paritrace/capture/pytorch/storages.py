@@ -88,11 +88,8 @@ class WriteLog:
         entry.writer = by
         return not _meets(entry.flights, span)
 
-    def guarded(self, weak: int) -> tuple[int, Span]:
-        """A storage, known by a weak reference, is written by somebody unseen from now on, until `landed`."""
-        storage = storage_behind(weak)
-        if storage is None:
-            return 0, (0, 0)
+    def guarded(self, storage: Any) -> tuple[int, Span]:
+        """A storage is written by somebody unseen from now on, until `landed`."""
         identity = storage._cdata
         entry = self._entries.get(identity)
         if entry is None:
