@@ -7,7 +7,7 @@ from math import isfinite
 
 from paritrace.capture.outliers import RULES, WINDOW, Outliers
 from paritrace.capture.recorder import Recorder
-from paritrace.capture.ring import Ring
+from paritrace.capture.ring import SLACK_STEPS, Ring
 from paritrace.capture.settings import CaptureSettings
 from paritrace.capture.triggers import Sign, Signs
 from paritrace.capture.windows import Covering
@@ -50,6 +50,7 @@ class BlackBox:
         self._silent_until: dict[Cause, int] = {}
         self._outliers: dict[str, Outliers] = {}
         self._losses = 0  # in this step
+        self._heard: list[Sign] = []  # of steps that have not ended here
         self.writes = 0
 
     def install(self) -> None:
@@ -74,9 +75,22 @@ class BlackBox:
 
     def listen(self) -> None:
         """A step is about to begin: what others have found is heard now, so that all keep the same steps."""
+        self._hear(ending=False)
+
+    def finish(self) -> None:
+        """Nothing more will be observed: what others found last is heard."""
+        self._hear(ending=True)
+
+    def _hear(self, *, ending: bool) -> None:
+        """Act on what others left, as soon as their step has ended here, too: this rank may be the slower one."""
         try:
-            for sign in self._signs.look():
-                self._hear(sign)
+            present = self._recorder.steps.step
+            waiting, self._heard = [*self._heard, *self._signs.look()], []
+            for sign in waiting:
+                if not ending and sign.step is not None and present <= sign.step <= present + SLACK_STEPS:
+                    self._heard.append(sign)
+                else:
+                    self._follow(sign)
         except Exception as error:  # noqa: BLE001  a fault of ours is a gap, never the workload's (P6)
             self._recorder.count(CountedGap.CAPTURE_ERROR, f"black box: {type(error).__name__}")
 
@@ -164,21 +178,21 @@ class BlackBox:
         self._kept = recorder.plan.is_kept(recorder.steps.step)
         self._ring.begin(recorder.steps.step)
 
-    def _hear(self, sign: Sign) -> None:
+    def _follow(self, sign: Sign) -> None:
         """Another rank, or a person: what is held of the same steps is written, too."""
         recorder = self._recorder
         if sign.window:
             recorder.plan.ask_for_window(recorder.steps.step)
         if not self._ring.has_rows:
             return
-        cause = Cause.USER if sign.step is None else Cause.OTHER_RANK
-        finding = Finding(cause=cause, detail=f"triggers/{sign.name}")
-        last = max(recorder.steps.step - 1, 0)
+        finding = Finding(cause=Cause.USER if sign.step is None else Cause.OTHER_RANK, detail=f"triggers/{sign.name}")
+        last = self._ring.last_step
         if self.writes >= MAX_WRITES:
             self._put(_trigger(finding, last, NOT_WRITTEN))
             return
         self._kept = False
-        since = None if sign.step is None else sign.step - KEPT_STEPS + 1
+        numbered_alike = sign.step is not None and abs(sign.step - last) <= SLACK_STEPS
+        since = sign.step - KEPT_STEPS + 1 if sign.step is not None and numbered_alike else None
         self._write(finding, step=last, since=since)
 
 

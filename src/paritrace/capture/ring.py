@@ -59,6 +59,13 @@ class Ring:
     def has_rows(self) -> bool:
         return bool(self._waiting) or self._num_bytes > 0
 
+    @property
+    def last_step(self) -> int:
+        """The last step that has rows."""
+        if self._waiting:
+            return self._steps[-1].step
+        return next((one.step for one in reversed(self._steps) if one.chunks or one.dropped_rows), 0)
+
     def begin(self, step: int) -> None:
         """A step begins, whether its rows are to be kept or not; the oldest makes room."""
         self._encode()

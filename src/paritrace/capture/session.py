@@ -181,6 +181,8 @@ class Capture:
         """Observe no more, and keep what is read of the workload at its end."""
         if self.observer is not None:
             self.observer.stop()
+        if self._box is not None:
+            self._box.finish()
         code = self.recorder.sites.workload_files()
         self.keep_sources()
         self.recorder.emit(calls.CodeMark(code))
