@@ -10,6 +10,7 @@ import torch
 import paritrace
 from paritrace.capture import blackbox as module
 from paritrace.capture.api import current
+from paritrace.capture.writer import RESERVE_BYTES
 from paritrace.evidence.blackbox import Cause
 from paritrace.evidence.calls import Call, Context, Level
 from paritrace.evidence.gaps import CountedGap
@@ -104,6 +105,28 @@ def test_without_a_trigger_nothing_of_the_ring_is_written_and_the_journal_stays_
     window = seen_in(tmp_path / "windows").num_bytes
     assert kept.num_bytes < digest + len(WRITTEN) * window
     assert kept.num_bytes - len(WRITTEN) * window < whole / 2
+
+
+def contexts_of(run_dir: Path) -> tuple[set[int], set[int]]:
+    """Steps of the contexts in a journal, and ids that a call refers to before they are defined."""
+    defined: dict[int, int] = {}
+    undefined: set[int] = set()
+    with open_run(run_dir) as run:
+        for record in run.records("rank-0"):
+            if isinstance(record, Context):
+                assert defined.get(record.id, record.step) == record.step
+                defined[record.id] = record.step
+            elif isinstance(record, Call) and record.context not in defined:
+                undefined.add(record.context)
+    return set(defined.values()), undefined
+
+
+def test_contexts_of_kept_steps_are_written_with_their_rows_only(tmp_path: Path) -> None:
+    captured(tmp_path / "kept", 40)
+    assert contexts_of(tmp_path / "kept") == (WRITTEN, set())
+    captured(tmp_path / "run", 50, batch=with_nan_at(37))
+    steps, undefined = contexts_of(tmp_path / "run")
+    assert (steps, undefined) == (WRITTEN | set(range(18, 38)), set())
 
 
 @pytest.mark.parametrize(
@@ -234,7 +257,24 @@ def test_a_step_that_is_kept_in_part_is_a_counted_gap(tmp_path: Path) -> None:
     seen = seen_in(tmp_path / "run")
     (trigger,) = seen.triggers
     assert (trigger.steps, trigger.rows) == ((37,), 0)
+    assert contexts_of(tmp_path / "run")[1] == set(), "the rest of the step is written, and refers to its contexts"
     assert seen.gaps[CountedGap.OVER_BUDGET] > 0
+
+
+def test_a_journal_that_is_full_has_room_for_the_box(tmp_path: Path) -> None:
+    full = RESERVE_BYTES * 3 // 2  # of which a quarter is the box's
+    with paritrace.trace(tmp_path / "run", diff=False, level="digest", black_box=True, max_bytes=full):
+        train(60, batch=with_nan_at(57))
+    seen = seen_in(tmp_path / "run")
+    assert seen.gaps[CountedGap.OVER_BUDGET] == 0, "counted by the writer, in the receipt"
+    last = seen.triggers[-1]
+    assert (last.cause, last.step) == (Cause.NON_FINITE, 57)
+    assert set(last.steps) == set(range(38, 58))
+    assert seen.steps[Level.MODULE] >= set(last.steps)
+    with open_run(tmp_path / "run") as run:
+        (session,) = run.sessions
+        assert session.receipt is not None
+        assert session.receipt.counts.gaps[CountedGap.OVER_BUDGET] > 0
 
 
 def test_bits_are_the_same_with_and_without(tmp_path: Path) -> None:

@@ -33,7 +33,7 @@ def test_only_what_lies_above_the_threshold_is_an_outlier_and_the_threshold_is_t
 
 def test_the_threshold_is_the_median_and_ten_deviations() -> None:
     rule = Outliers()
-    for value in range(1, WINDOW + 1):
+    for value in range(1, FEWEST + 1):
         rule.judge(float(value))
     median, deviation = 10.5, 5.0
     assert rule.judge(median + FACTOR * NORMAL * deviation + 1) == pytest.approx(median + FACTOR * NORMAL * deviation)

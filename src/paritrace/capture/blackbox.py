@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
 from math import isfinite
 
-from paritrace.capture.outliers import RULES, WINDOW, Outliers
+from paritrace.capture.outliers import RULES, Outliers
 from paritrace.capture.recorder import Recorder
 from paritrace.capture.ring import SLACK_STEPS, Ring
 from paritrace.capture.settings import CaptureSettings
@@ -13,16 +14,16 @@ from paritrace.capture.triggers import Sign, Signs
 from paritrace.capture.windows import Covering
 from paritrace.evidence import blackbox as evidence
 from paritrace.evidence.blackbox import Cause, Trigger
-from paritrace.evidence.calls import Call, Detail, LossMark, StepMark
+from paritrace.evidence.calls import Call, Context, Detail, LossMark, StepMark
 from paritrace.evidence.gaps import CountedGap
 from paritrace.files import Files
 from paritrace.runs.envelope import TRIGGERS_FOLDER
 from paritrace.runs.session import OpenSession
 
-KEPT_STEPS = WINDOW  # 20: CA-36
-MAX_WRITES = 8  # of a session, beside the one that ends it: a month of triggers must not fill the disk
+KEPT_STEPS = 20  # CA-36
+MAX_WRITES = 8  # for each cause: a month of triggers must not fill the disk, nor one cause silence the others
 MAX_LOSSES = 64  # losses of one step that are watched, each with figures of its own
-NOT_WRITTEN = f"not written: the box was written {MAX_WRITES} times already"
+NOT_WRITTEN = f"not written: the box was written {MAX_WRITES} times for this cause already"
 ENDING = frozenset({Cause.CRASH, Cause.SIGTERM})
 
 
@@ -46,25 +47,24 @@ class BlackBox:
         self._signs = signs
         self._kept = False  # rows of this step go into the ring
         self._first = 0  # the first record of this step: rows of earlier ones were written before
+        self._contexts: list[Context] = []  # of this step, kept and not written
         self._passed = 0  # steps begun
         self._silent_until: dict[Cause, int] = {}
         self._outliers: dict[str, Outliers] = {}
         self._losses = 0  # in this step
         self._heard: list[Sign] = []  # of steps that have not ended here
-        self.writes = 0
+        self._writes: Counter[Cause] = Counter()
 
     def install(self) -> None:
         """Take every record from now on."""
-        self._recorder.emit = self.take
+        self._recorder.emit = self._recorder.definitions.emit_context = self.take
         self._recorder.listen = self.listen
         self._recorder.step_begins = self._step_begins
         self._step_begins()
 
     def take(self, record: object) -> None:
         """One record of an observer: a row of this step is kept where the plan says so, all else is written."""
-        if not isinstance(record, Call | Detail):
-            self._put(record)
-        elif self._kept and (record.id if isinstance(record, Call) else record.call) >= self._first:
+        if self._kept and self._is_of_this_step(record):
             self._ring.keep(record)
         else:
             self._put(record)
@@ -72,6 +72,17 @@ class BlackBox:
             self._judge(record)
         except Exception as error:  # noqa: BLE001  a fault of ours is a gap, never the workload's (P6)
             self._recorder.count(CountedGap.CAPTURE_ERROR, f"black box: {type(error).__name__}")
+
+    def _is_of_this_step(self, record: object) -> bool:
+        """Rows, and the contexts they refer to; what belongs to an earlier step was written, or is in the ring."""
+        if isinstance(record, Call):
+            return record.id >= self._first
+        if isinstance(record, Detail):
+            return record.call >= self._first
+        if isinstance(record, Context):
+            self._contexts.append(record)
+            return True
+        return False
 
     def listen(self) -> None:
         """A step is about to begin: what others have found is heard now, so that all keep the same steps."""
@@ -135,7 +146,7 @@ class BlackBox:
         step = self._recorder.steps.step
         if not self._signs.leave(step, finding.cause.value, window=window):
             self._recorder.count(CountedGap.CAPTURE_ERROR, "the other ranks could not be told of a trigger")
-        if self.writes >= MAX_WRITES and finding.cause not in ENDING:
+        if self._writes[finding.cause] >= MAX_WRITES and finding.cause not in ENDING:
             self._put(_trigger(finding, step, NOT_WRITTEN))
             return
         self._write(finding, step=step, since=None)
@@ -147,8 +158,10 @@ class BlackBox:
         if self._kept and step not in steps:
             steps = (*steps, step)
         self._kept = False
-        self.writes += 1
+        self._writes[finding.cause] += 1
         writer = self._recorder.writer
+        for context in self._contexts:  # rows to come refer to them, whatever the ring had to drop
+            writer.put(context)
         writer.put(
             Trigger(
                 step,
@@ -174,6 +187,7 @@ class BlackBox:
         recorder = self._recorder
         self._passed += 1
         self._losses = 0
+        self._contexts.clear()
         self._first = recorder.sequence
         self._kept = recorder.plan.is_kept(recorder.steps.step)
         self._ring.begin(recorder.steps.step)
@@ -187,7 +201,7 @@ class BlackBox:
             return
         finding = Finding(cause=Cause.USER if sign.step is None else Cause.OTHER_RANK, detail=f"triggers/{sign.name}")
         last = self._ring.last_step
-        if self.writes >= MAX_WRITES:
+        if self._writes[finding.cause] >= MAX_WRITES:
             self._put(_trigger(finding, last, NOT_WRITTEN))
             return
         self._kept = False

@@ -13,6 +13,8 @@ class Definitions:
 
     def __init__(self, emit: Callable[[Definition], None]) -> None:
         self._emit = emit
+        self.emit_context: Callable[[Definition], None] = emit  # a black box keeps those of steps that it keeps
+        self._contexts: dict[Hashable, int] = {}  # of the present step: a month has millions of steps
         self._ids: dict[Hashable, int] = {}
         self._next: dict[str, int] = {}
         self._scopes: dict[int, calls.Scope] = {}
@@ -58,13 +60,17 @@ class Definitions:
         return self._scopes[scope].nth if scope else 0
 
     def context(self, step: int, microbatch: int, phase: calls.Phase, labels: dict[str, str | int]) -> int:
-        key = ("context", step, microbatch, phase, tuple(sorted(labels.items())))
-        found = self._ids.get(key)
+        key = (step, microbatch, phase, tuple(sorted(labels.items())))
+        found = self._contexts.get(key)
         if found is not None:
             return found
-        made = self._ids[key] = self.new_id("context")
-        self._emit(calls.Context(made, step, microbatch, phase, dict(labels)))
+        made = self._contexts[key] = self.new_id("context")
+        self.emit_context(calls.Context(made, step, microbatch, phase, dict(labels)))
         return made
+
+    def step_ended(self) -> None:
+        """Contexts are of one step: should its number come again, it gets new ones."""
+        self._contexts.clear()
 
     def origin(self, kind: calls.OriginKind, name: str) -> int:
         found = self._ids.get(("origin", kind, name))

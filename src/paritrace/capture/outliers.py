@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections import deque
 from statistics import median
 
-WINDOW = 20  # steps: as many as the black box keeps
-FEWEST = 10  # below that a median absolute deviation says little, and nothing is called an outlier
+WINDOW = 50  # steps: of fewer, the deviation is itself so uncertain that outliers are found where there are none
+FEWEST = 20  # below that a median absolute deviation says little, and nothing is called an outlier
 FACTOR = 10.0  # deviations; gradient norms have heavy tails, and a ring that is written too often keeps nothing
 NORMAL = 1.4826  # turns a median absolute deviation into a standard deviation, for normal figures
 LEAST_SHARE = 0.01  # of the median: figures that hardly vary would else have outliers in their last digits

@@ -49,7 +49,7 @@ class Recorder:
         self.sequence = 0
         self.labels: dict[str, str | int] = {}
         self.gaps: Counter[str] = Counter()
-        self.steps_seen: set[int] = set()
+        self.steps_ended = 0
         self._clock = clock
         self._started_ns = clock.monotonic_ns()
         self._step_started_ns = 0
@@ -105,7 +105,7 @@ class Recorder:
         """The step is over: mark it, hand its records to the writer, open the next."""
         steps = self.steps
         now = self.now_ns()
-        self.steps_seen.add(steps.step)
+        self.steps_ended += 1
         self.emit(
             calls.StepMark(
                 steps.step,
@@ -125,6 +125,7 @@ class Recorder:
         self._step_started_ns = now
         self._step_first_sequence = self.sequence
         self._context_key = None
+        self.definitions.step_ended()
         self.set_levels("steps")
         self.after_step()
 

@@ -191,7 +191,7 @@ class Capture:
     def summary(self) -> str:
         """One line for a person: how much was captured."""
         counts = self._writer.counts
-        steps = len(self.recorder.steps_seen)
+        steps = self.recorder.steps_ended
         gaps = sum(self.gaps.values())
         size = self._writer.bytes_written / 1e6
         return (
@@ -252,7 +252,11 @@ def begin(
         )
     )
     writer = JournalWriter(
-        session.open_journal(), max_bytes=settings.max_bytes, queue_full=settings.queue_full, clock=clock
+        session.open_journal(),
+        max_bytes=settings.max_bytes,
+        queue_full=settings.queue_full,
+        clock=clock,
+        reserved_bytes=min(settings.black_box_bytes, settings.max_bytes // 4) if settings.black_box else 0,
     )
     covered = covering(request.launch.world_size, settings.mesh)
     windows = settings.black_box and session.rank in covered.ranks

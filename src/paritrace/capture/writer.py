@@ -44,9 +44,11 @@ class JournalWriter:
         queue_full: QueueFull,
         encode: Encode = encode,
         clock: Clock = SYSTEM,
+        reserved_bytes: int = 0,
     ) -> None:
         self._sink = sink
         self._budget = max(max_bytes - RESERVE_BYTES, 0)
+        self._reserved = reserved_bytes  # of the budget, for records that come as lines
         self._policy = queue_full
         self._encode = encode
         self._clock = clock
@@ -152,7 +154,7 @@ class JournalWriter:
         if self.failure is not None:
             self.gaps[CountedGap.DISK_FULL] += item.number if isinstance(item, Lines) else len(item)
             return
-        if not final and self.bytes_written >= self._budget:
+        if not final and self.bytes_written >= self._budget - (0 if isinstance(item, Lines) else self._reserved):
             item = self._within_budget(item)
         lines = item if isinstance(item, Lines) else lines_of(item, by=self._encode)
         if lines.faults:
