@@ -99,8 +99,8 @@ class Fault:
 class Control:
     """A pair that holds no bug. `strict`: every bit agrees; otherwise only the forward pass of step 0 must.
 
-    `bits_differ`: some calls truly differ (torch broadcasts its table of buckets), so that differing calls are no claim;
-    an origin is one anywhere.
+    `bits_differ`: some calls truly differ (torch broadcasts its table of buckets), so that differing calls are no
+    claim; an origin is one anywhere.
 
     `options` are given to `compare`, as a person would who knows what was changed.
     """

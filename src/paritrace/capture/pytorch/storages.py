@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
-from paritrace.capture.pytorch.internals import free_weak_storage, storage_behind, storage_id, weak_storage
+from paritrace.capture.pytorch.internals import free_weak_storage, storage_id, weak_storage
 from paritrace.capture.pytorch.kinds import KnownKind
 from paritrace.capture.pytorch.memory import RELEASED, fingerprint_in_memory_order, holds_bytes
 from paritrace.evidence.calls import How
