@@ -231,6 +231,58 @@ def test_cp12_alike_layouts_are_not_folded(tmp_path: Path) -> None:
     assert compared(tmp_path, rows(3, 2), rows(3, 2)).folds is None
 
 
+def cut_off(place: Path, *, steps_of: tuple[int, int], weights: Sequence[Array]) -> Path:
+    """Two ranks that hold plain halves, of which each recorded so many steps."""
+    for rank, (steps, weight) in enumerate(zip(steps_of, weights, strict=True)):
+        table = RunTable()
+        for _ in range(steps):
+            table.state("parameter", {"w": Local(weight)})
+            table.state("batch", {"args[0]": Local(weight)}, moment="batch")
+            table.end_step()
+        table.write(place, rank=rank, world_size=2)
+    return place
+
+
+def test_cp12_a_rank_that_was_cut_off_leaves_later_steps_open(tmp_path: Path) -> None:
+    """Half of a tensor, left by the rank that lived on, is never taken for the whole."""
+    a = cut_off(tmp_path / "a", steps_of=(2, 2), weights=(WEIGHT, WEIGHT))
+    b = cut_off(tmp_path / "b", steps_of=(2, 1), weights=(WEIGHT[:3], WEIGHT[3:]))
+    folds = folds_of(of_runs(a, b, "candidate:w=ranks:0"))
+    assert [
+        (one.step, one.group, one.agree, one.not_checkable) for one in folds.counts if one.group == "parameter"
+    ] == [
+        (0, "parameter", 1, 0),
+        (1, "parameter", 0, 1),
+    ]
+    (lacking,) = [state for state in folds.states if (state.step, state.group) == (1, "parameter")]
+    assert lacking.reason == "candidate: rank_missing"
+    (batch,) = [state for state in folds.states if (state.step, state.group) == (1, "batch")]
+    assert batch.reason == "candidate: rank_missing"
+
+
+def test_cp12_a_run_that_was_cut_off_early_is_no_other_layout(tmp_path: Path) -> None:
+    """Its differences stay differences of single ranks."""
+    wrong = WEIGHT.copy()
+    wrong[4, 0] += 1
+    moments = [{"w:exp_avg": states["w"]} for states in rows(3, 2)]
+    a = written(tmp_path / "a", rows(3, 2), optimizer_state=moments)
+    b = written(tmp_path / "b", rows(3, 2, weight=wrong))
+    comparison = of_runs(a, b)
+    assert comparison.folds is None
+    assert [(state.rank, state.name) for state in comparison.outside] == [(1, "w")]
+
+
+def test_cp12_later_stages_of_a_pipeline_read_no_batch(tmp_path: Path) -> None:
+    data, made = np.arange(12, dtype=np.int64), np.ones(12, np.float32)
+    a = written(tmp_path / "a", whole(), batch=[{"args[0]": Local(data)}])
+    stages: list[RankStates] = [{"w": Local(WEIGHT)}, {"v": Local(WEIGHT)}]
+    read = [{"args[0]": Local(data)}, {"args[0]": Local(made)}]
+    staged = folds_of(of_runs(a, written(tmp_path / "b", stages, mesh=("pp",), batch=read)))
+    assert [(one.agree, one.total) for one in staged.counts if one.group == "batch"] == [(1, 1)]
+    unknown = folds_of(of_runs(a, written(tmp_path / "c", stages, batch=read)))
+    assert [state.reason for state in unknown.states if state.group == "batch"] == ["candidate: no_placement"]
+
+
 class TestBatches:
     """Loads: what all ranks read in a step together."""
 

@@ -52,19 +52,19 @@ def fold(
     baseline: Sequence[Recorded], candidate: Sequence[Recorded], *, settings: Settings, why: Sequence[str]
 ) -> Folds | None:
     """Relate two runs by fold; `why` says what is unlike. None where they share no incarnation."""
-    incarnation = common_incarnation(baseline, candidate)
-    if incarnation is None:
+    incarnations = common_incarnation(baseline, candidate)
+    if incarnations is None:
         return None
     sides = (
-        fold_side("baseline", baseline, incarnation=incarnation, settings=settings),
-        fold_side("candidate", candidate, incarnation=incarnation, settings=settings),
+        fold_side("baseline", baseline, incarnation=incarnations[0], settings=settings),
+        fold_side("candidate", candidate, incarnation=incarnations[1], settings=settings),
     )
     states = _states(sides)
     slots, left_out = compare_slots(slots_of(sides[0]), slots_of(sides[1]), sides=sides)
     return Folds(
         why=tuple(why),
         scheme=Scheme.ELEMENTS_U64.value,
-        incarnation=incarnation,
+        incarnations=incarnations,
         ranks=(sides[0].numbers, sides[1].numbers),
         world_sizes=(sides[0].world_size, sides[1].world_size),
         counts=counts_of(states),

@@ -5,6 +5,7 @@ from enum import StrEnum
 from paritrace.compare.digests import Digests
 from paritrace.compare.load import Recorded
 from paritrace.compare.result import Agreement
+from paritrace.compare.settings import Settings
 from paritrace.compare.slots import Incomparable, Judged
 from paritrace.evidence.calls import Kind, Level
 from paritrace.evidence.distributed import Placement
@@ -21,7 +22,7 @@ class Apart(StrEnum):
     ALL = "all"  # another number of ranks, or modules that work on other parts
 
 
-def apart(baseline: Recorded, candidate: Recorded) -> Apart:
+def apart(baseline: Recorded, candidate: Recorded, *, settings: Settings) -> Apart:
     """Say whether two ranks hold the same parts of everything, by what was recorded.
 
     Where the placements of states differ, the calls correspond if the ranks read the same batch first and no module
@@ -29,7 +30,9 @@ def apart(baseline: Recorded, candidate: Recorded) -> Apart:
     """
     if baseline.session.row.world_size != candidate.session.row.world_size:
         return Apart.ALL
-    if _in_states(baseline) == _in_states(candidate):
+    if not baseline.distributed.placements and not candidate.distributed.placements:
+        return Apart.NO
+    if _placed_alike(_in_states(baseline, settings), _in_states(candidate, settings)):
         return Apart.NO
     same = _first_batch(baseline) == _first_batch(candidate)
     ours, theirs = _shapes(baseline), _shapes(candidate)
@@ -64,14 +67,26 @@ def _shapes(recorded: Recorded) -> dict[tuple[str, str], tuple[int, ...]]:
     return found
 
 
-def _in_states(recorded: Recorded) -> set[tuple[str, _Placed]]:
+_States = dict[tuple[str, str], _Placed | None]
+"""Group and name -> how the state is placed, None where it is plain."""
+
+
+def _in_states(recorded: Recorded, settings: Settings) -> _States:
     placements = recorded.distributed.placements
     return {
-        (name, _placed(placements[kind]))
+        (names.group, settings.spelled(name)): _placed(placements[kind]) if kind in placements else None
         for names in recorded.state_names.values()
         for name, kind in zip(names.names, names.kinds, strict=False)
-        if kind in placements
+        if kind >= 0
     }
+
+
+def _placed_alike(ours: _States, theirs: _States) -> bool:
+    """By the states that both have: a run that was cut off early has fewer. Without any, both or none are placed."""
+    common = ours.keys() & theirs.keys()
+    if not common:
+        return any(ours.values()) == any(theirs.values())
+    return all(ours[key] == theirs[key] for key in common)
 
 
 def _placed(placement: Placement) -> _Placed:

@@ -11,6 +11,8 @@ from paritrace.evidence.folds import FoldGap
 from paritrace.evidence.gaps import CaptureGap, Gap
 from paritrace.evidence.mixing import MASK
 
+PIPELINE = "pp"
+
 
 class BatchKey(NamedTuple):
     step: int
@@ -29,6 +31,9 @@ def batches_of(side: FoldSide) -> dict[BatchKey, list[BatchPart]]:
     """The batches of every step, by their slot's name."""
     found: dict[BatchKey, list[BatchPart]] = {}
     for recorded in side.ranks:
+        stage = side.axes[recorded.session.rank].get(PIPELINE)
+        if stage is not None and stage.coordinate:
+            continue  # what a later stage reads is what an earlier one made
         for state in recorded.states:
             names = recorded.state_names[state.names]
             if (state.moment, names.group) != ("batch", "batch"):
@@ -49,7 +54,10 @@ def compare_batches(
     """One result for each tensor of the batch of each step."""
     found: list[FoldedState] = []
     for key in sorted(baseline.keys() | candidate.keys()):
-        ours, theirs = _told(baseline.get(key, ()), sides[0]), _told(candidate.get(key, ()), sides[1])
+        ours, theirs = (
+            _told(batches.get(key, ()), side, step=key.step)
+            for batches, side in zip((baseline, candidate), sides, strict=True)
+        )
         found.append(_compared(key, ours, theirs))
     return found
 
@@ -70,13 +78,15 @@ class _Told(NamedTuple):
         return max((len(group) for group in self.groups), default=0)
 
 
-def _told(parts: Sequence[BatchPart], side: FoldSide) -> _Told:
+def _told(parts: Sequence[BatchPart], side: FoldSide, *, step: int) -> _Told:
     if not parts:
         return _Told((), frozenset(), "one_side_only")
-    if side.num_absent:
+    if side.is_cut_off(step):
         return _Told((), frozenset(), FoldGap.RANK_MISSING.value)
     groups: list[tuple[tuple[int, int, int], ...]] = []
     dtypes = frozenset(part.part.kind.dtype for part in parts if part.part.kind is not None)
+    if len(dtypes) > 1:  # stages of a pipeline without a mesh: not all of them read the batch
+        return _Told((), dtypes, FoldGap.NO_PLACEMENT.value)
     for microbatch in sorted({part.microbatch for part in parts}):
         group = _group([part for part in parts if part.microbatch == microbatch])
         if isinstance(group, str):

@@ -50,7 +50,9 @@ def parameters_read(side: FoldSide) -> Read:
 
 
 def _whole(parts: list[SlotPart], name: str, side: FoldSide) -> WholeTensor | None:
-    layout = locate([part.part for part in parts], dims=side.dims_of(name), num_absent=side.num_absent)
+    layout = locate(
+        [part.part for part in parts], dims=side.dims_of(name), num_absent=max(0, side.world_size - len(parts))
+    )
     if isinstance(layout, Gap) or not layout.pieces:
         return None
     if layout.assumed:

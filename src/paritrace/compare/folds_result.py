@@ -89,7 +89,7 @@ class Folds(Struct, frozen=True):
 
     why: tuple[str, ...]  # what is unlike between the layouts
     scheme: str
-    incarnation: int
+    incarnations: tuple[int, int]  # baseline, candidate
     ranks: tuple[tuple[int, ...], tuple[int, ...]]  # with a session, by side
     world_sizes: tuple[int, int]
     counts: tuple[FoldCount, ...]

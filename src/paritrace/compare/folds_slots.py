@@ -112,7 +112,8 @@ def wholes(found: Found, *, key: SlotKey, side: FoldSide) -> Wholes:
     if not placed and (dims is None or side.world_size == 1):
         each = zip(found.parts, found.batches, strict=True)
         return Wholes(tuple((alone(part), batch) for part, batch in each))
-    layout = locate([part.part for part in found.parts], dims=dims, num_absent=side.num_absent, pending=True)
+    absent = max(0, side.world_size - len({part.part.rank for part in found.parts}))
+    layout = locate([part.part for part in found.parts], dims=dims, num_absent=absent, pending=True)
     if isinstance(layout, Gap):
         return Wholes((), reason=f"{side.name}: {layout.gap.value}")
     if not layout.pieces:

@@ -60,7 +60,7 @@ def folded(parts: Sequence[StatePart], *, key: StateKey, side: FoldSide) -> Whol
     """The whole that the ranks of one side hold together."""
     scalar = all(part.part.kind is not None and not part.part.kind.shape for part in parts)
     dims = None if scalar else side.dims_of(key.name.partition(":")[0])  # an optimizer's state lies as its parameter
-    layout = locate([part.part for part in parts], dims=dims, num_absent=side.num_absent)
+    layout = locate([part.part for part in parts], dims=dims, num_absent=side.num_absent(key.step, key.moment))
     kinds = [part.part.kind for part in parts if part.part.kind is not None]
     dtype = kinds[0].dtype if kinds else ""
     if isinstance(layout, Gap):

@@ -48,7 +48,7 @@ def compare_rank(baseline: Recorded, candidate: Recorded, *, settings: Settings,
         pairing=found.pairing,
         homes=found.homes,
         same_scheme=_scheme(baseline) == _scheme(candidate),
-        apart=laid_apart(baseline, candidate),
+        apart=laid_apart(baseline, candidate, settings=settings),
     )
     reasons = (_reasons(ours, theirs, sides, 0), _reasons(theirs, ours, sides, 1))
     leave_out = tuple(
