@@ -28,6 +28,7 @@ class TrainingState:
     def __init__(self) -> None:
         self._reachable = Reachable()
         self._unread: dict[str, None] = {}
+        self._met: set[Family] = set()  # an iterator of data goes with its epoch, and was there all the same
 
     def groups(self, step: int) -> Iterator[tuple[str, list[Row]]]:
         """The groups of the inventory that have anything, each with its names and values."""
@@ -43,7 +44,8 @@ class TrainingState:
 
     def not_captured(self) -> tuple[str, ...]:
         """What was looked for and not found, and what was found and could not be read, each by name."""
-        absent = [f"{word} (none found)" for family, word in SPOKEN.items() if not self._has(family)]
+        self._met |= {family for family in SPOKEN if self._has(family)}
+        absent = [f"{word} (none found)" for family, word in SPOKEN.items() if family not in self._met]
         loaders = [name for name, _ in self._reachable.of(Family.STATEFUL_LOADER)]
         # Its state_dict() runs code of the dataset's, which may advance it.
         return (*absent, *(f"sampler_position:{name}" for name in loaders), *list(self._unread)[:MAX_UNREAD])
