@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 from msgspec import Struct
 
 from paritrace.compare.checks_result import Invariant, Outcome, Parting
-from paritrace.compare.checks_telling import sides_told
+from paritrace.compare.checks_telling import ranks_told, sides_told
 from paritrace.reports.harmless import shorten
 from paritrace.reports.wording import count
 
@@ -87,6 +87,8 @@ def sentence(story: Story, /) -> str:
 def _between(sides: Sequence[Sequence[int]]) -> str:
     if len(sides) == 2 and all(len(side) == 1 for side in sides):
         return f"between ranks {sides[0][0]} and {sides[1][0]}"
+    if len(sides) == 2:
+        return f"between {ranks_told(sides[0])} and {ranks_told(sides[1])}"
     return f"between ranks ({sides_told(sides)})"
 
 
