@@ -21,7 +21,7 @@ def train(run: Path, *, seed: int = 5, gamma: float = 0.9, scale: float = 4.0, s
     gc.collect()  # what an earlier training left is not of this one
     torch.manual_seed(0)
     data = TensorDataset(torch.randn(16, 4), torch.randn(16, 1))
-    sampler = DistributedSampler(data, num_replicas=2, rank=0, seed=seed, shuffle=shuffle)
+    sampler: DistributedSampler[int] = DistributedSampler(data, num_replicas=2, rank=0, seed=seed, shuffle=shuffle)
     model = torch.nn.Linear(4, 1)
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
     scheduler = StepLR(optimizer, 1, gamma=gamma)
