@@ -273,3 +273,12 @@ def test_n01_what_nobody_waits_for_is_a_counted_gap(ranks: dict[int, Rank], numb
     assert [one.operation for one in open_ones] == ["all_reduce"]
     assert rank.gaps == {"not_observable_in_flight": 1}
     assert all(isinstance(item.at_ns, int) for item in rank.records if isinstance(item, Completed))
+
+
+@pytest.mark.parametrize("number", RANKS)
+def test_n01_what_torch_waits_for_in_c_has_bits_too(ranks: dict[int, Rank], number: int) -> None:
+    """DDP's own checks and broadcasts: their tensors are gone when its functions return."""
+    rank = ranks[number]
+    found = [bits for one in rank.collectives if one.call in rank.completed for bits in rank.bits(one)]
+    assert found
+    assert all(isinstance(bits, str) for bits in found)

@@ -18,7 +18,7 @@ from paritrace.capture.pytorch.internals import storage_id
 from paritrace.capture.pytorch.operators import Operator
 from paritrace.capture.pytorch.registers import Registers
 from paritrace.capture.pytorch.storages import WriteLog
-from paritrace.capture.pytorch.works import BY_OTHERS, Launch, from_engine, launch_of
+from paritrace.capture.pytorch.works import BY_OTHERS, Launch, from_engine, from_waiting, launch_of
 from paritrace.capture.recorder import Recorder
 from paritrace.evidence.distributed import Collective
 from paritrace.evidence.gaps import CountedGap
@@ -75,12 +75,14 @@ class CollectiveCalls:
         )
 
     def before(self, frame: FrameType, node: object, operator: Operator, args: tuple[Any, ...]) -> None:
-        """An operator is about to run in a backward: the reducer that comes back to its buckets has waited for them.
+        """An operator is about to run: C++ that comes back to what its collectives wrote has waited for them.
 
-        It does so outside any node; in a backward inside another (a reentrant checkpoint) the outer one's node stands,
-        and the views it makes of a bucket tell.
+        DDP's reducer does so outside any node; in a backward inside another (a reentrant checkpoint) the outer one's
+        node stands, and the views it makes of a bucket tell.
         """
-        if self.flights.reducer_flies and (node is None or operator.base == _VIEWS) and from_engine(frame):
+        if not self.flights.awaits_return:
+            return
+        if from_waiting(frame) or ((node is None or operator.base == _VIEWS) and from_engine(frame)):
             self.flights.touched(args)
 
     def launched(
@@ -151,12 +153,16 @@ class CollectiveCalls:
             self._set_futures(Futures.OF_BACKWARD if backward else Futures.OF_STEP)
 
     def waiting_begins(self) -> int:
+        if threading.get_ident() == self._thread:
+            self.flights.waiting += 1
         return self.flights.next_serial
 
-    def waiting_ended(self, serial: int) -> None:
+    def waiting_ended(self, serial: int, normally: bool) -> None:
         if threading.get_ident() == self._thread:
+            self.flights.waiting -= 1
             try:
-                self.flights.finished_since(serial)
+                if normally:
+                    self.flights.finished_since(serial)
             except Exception as error:  # noqa: BLE001  a fault of ours is a gap, never the workload's (P6)
                 self._recorder.count(CountedGap.CAPTURE_ERROR, f"wait: {type(error).__name__}")
 

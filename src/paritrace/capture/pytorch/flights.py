@@ -67,8 +67,9 @@ class Flights:
         self._flying: dict[int, Flight] = {}
         self._by_work: dict[int, Flight] = {}
         self._by_storage: dict[int, Flight] = {}
-        self._of_reducer: dict[int, Flight] = {}  # by each storage that is touched after the reducer has waited
+        self._returned_to: dict[int, Flight] = {}  # by each storage that C++ comes back to after it has waited
         self._serial = 0
+        self.waiting = 0  # functions of torch being run that wait for what they launch
 
     def landing(self, tensor: torch.Tensor, kind: KnownKind, *, call: int, index: int) -> Landing:
         """A collective has begun to write this tensor."""
@@ -91,7 +92,7 @@ class Flights:
             self._by_work[address] = flight
         for landing in flight.landings:
             if landing.weak:
-                (self._of_reducer if reducer else self._by_storage)[landing.identity] = flight
+                (self._returned_to if reducer or self.waiting else self._by_storage)[landing.identity] = flight
 
     def completed_at_once(self, call: int) -> None:
         """A collective without a work has returned: it has completed."""
@@ -122,20 +123,21 @@ class Flights:
             self._complete(flight, "wait")
 
     @property
-    def reducer_flies(self) -> bool:
-        return bool(self._of_reducer)
+    def awaits_return(self) -> bool:
+        """Whether C++ that waits unseen would show it by what it touches next."""
+        return bool(self._returned_to)
 
     def touched(self, tensors: Iterable[object]) -> None:
-        """The reducer handles these tensors at the end of a backward: it has waited for what was written into them."""
+        """C++ that waits for what it launches handles these tensors: it has waited for what was written into them."""
         for tensor in tensors:
             if isinstance(tensor, torch.Tensor):
-                flight = self._of_reducer.get(storage_id(tensor))
+                flight = self._returned_to.get(storage_id(tensor))
                 if flight is not None:
-                    self._complete(flight, "backward")
+                    self._complete(flight, "backward" if flight.reducer else "wait")
 
     def backward_ended(self) -> None:
         """A backward has returned: if the reducer has waited for its buckets, it has for its map of used parameters."""
-        left = list({flight.serial: flight for flight in self._of_reducer.values()}.values())
+        left = list({flight.serial: flight for flight in self._returned_to.values() if flight.reducer}.values())
         if all(_is_used_map(flight) for flight in left):
             for flight in left:
                 self._complete(flight, "backward")
@@ -152,7 +154,7 @@ class Flights:
         """In a forked child nobody completes anything."""
         self._by_work.clear()
         self._by_storage.clear()
-        self._of_reducer.clear()
+        self._returned_to.clear()
 
     def step_ended(self) -> None:
         """A collective of an earlier step whose results are gone by now cannot be seen to complete any more."""
@@ -184,7 +186,7 @@ class Flights:
 
     def _take_off(self, flight: Flight) -> None:
         self._flying.pop(flight.serial, None)
-        for register in (self._by_work, self._by_storage, self._of_reducer):
+        for register in (self._by_work, self._by_storage, self._returned_to):
             for key in [key for key, other in register.items() if other is flight]:
                 del register[key]
 

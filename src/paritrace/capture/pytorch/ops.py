@@ -226,7 +226,7 @@ class OpObserver:
                 self._on_grad_op()
                 if not self.active:
                     return None
-            if recorder.steps.backward_depth:
+            if recorder.steps.backward_depth or self.collectives.flights.waiting:
                 self.collectives.before(frame, node, operator, args)
             place = recorder.sites.place(frame)
             if not self._everything and not self._selected(operator, place):

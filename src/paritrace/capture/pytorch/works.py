@@ -29,7 +29,7 @@ class WorkListener(Protocol):
     def work_waited(self, work: object) -> None: ...
     def future_taken(self) -> None: ...
     def waiting_begins(self) -> int: ...
-    def waiting_ended(self, serial: int) -> None: ...
+    def waiting_ended(self, serial: int, normally: bool) -> None: ...
 
 
 class WorkObserver:
@@ -98,15 +98,30 @@ class WorkObserver:
         return get_future
 
     def _blocks(self, original: Any) -> Any:
-        listener = self._listener
+        return _waiting_function(self._listener, original)
 
-        def blocking(*args: Any, **kwargs: Any) -> Any:
-            serial = listener.waiting_begins()
+
+def _waiting_function(listener: WorkListener, original: Any) -> Any:
+    def blocking(*args: Any, **kwargs: Any) -> Any:
+        serial = listener.waiting_begins()
+        try:
             result = original(*args, **kwargs)
-            listener.waiting_ended(serial)
-            return result
+        except BaseException:
+            listener.waiting_ended(serial, False)
+            raise
+        listener.waiting_ended(serial, True)
+        return result
 
-        return blocking
+    return blocking
+
+
+# The code of every such function: what C++ dispatches inside is called from its frame.
+_CODES = [constant for constant in _waiting_function.__code__.co_consts if isinstance(constant, CodeType)]
+
+
+def from_waiting(frame: FrameType | None) -> bool:
+    """Whether C++ that launches collectives and waits for them was called from this frame."""
+    return frame is not None and frame.f_code in _CODES
 
 
 def from_engine(frame: FrameType | None) -> bool:
@@ -116,7 +131,7 @@ def from_engine(frame: FrameType | None) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Launch:
-    """Who launches a collective. `reducer`: DDP's, itself or by a communication hook; `bucket`: what the hook was given."""
+    """Who launches a collective. `reducer`: DDP's, itself or by a hook; `bucket`: what the hook was given."""
 
     reducer: bool
     bucket: Any = None
