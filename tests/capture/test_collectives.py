@@ -353,7 +353,8 @@ def test_a_gradient_that_is_gone_by_the_time_its_copy_is_reduced_is_no_fault(tmp
         dist.all_reduce(second)
         return second
 
-    for parameter in model.parameters():
+    parameters: list[Any] = list(model.parameters())
+    for parameter in parameters:
         parameter.register_hook(reduced_copy)
 
     def training() -> None:

@@ -56,6 +56,29 @@ def test_every_fault_is_answered_and_no_control_is_claimed(part: int) -> None:
     assert {name for name, answer in faults.items() if answer not in ("exact", "adjacent")} <= NOT_NAMED
 
 
+# On two ranks: a sample, about a minute; `score --ranked` runs them all.
+RANKED = {
+    "missing-reduction": "exact",
+    "missing-reduction, check": "exact",
+    "rank-local-clip": "exact",
+    "rank-local-clip, check": "exact",
+    "output-not-summed": "exact",
+    "output-not-summed, check": "exact",
+    "bucket-view": "silent",
+    "bucket-view, check": "silent",
+    "swapped-collectives": "silent",
+    "swapped-collectives, check": "silent",
+}
+
+
+@pytest.mark.slow
+def test_pairs_of_two_ranks_are_answered_by_compare_and_by_check_of_one_run() -> None:
+    names = dict.fromkeys(name.partition(",")[0] for name in RANKED)
+    status, scores = score(*(word for name in names for word in ("--only", name)))
+    assert {name: row["answer"] for name, row in scores.items()} == RANKED
+    assert status == 0
+
+
 @pytest.mark.slow
 def test_a_pair_with_an_unknown_name_is_an_error() -> None:
     done = subprocess.run(
