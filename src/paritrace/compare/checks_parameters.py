@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Mapping
+from functools import lru_cache
 
 from paritrace.evidence.calls import Kind, State, StateNames, StepMark
 from paritrace.evidence.fingerprints import elements
@@ -143,7 +144,7 @@ def fingerprints_of_fills(kind: Kind, /) -> set[str]:
     one = ONES.get(kind.dtype)
     if one is None or not kind.num_elements:
         return {fingerprint_of_zeros(kind)}
-    ones = elements(one, len(one)) * kind.num_elements & MASK
+    ones = _of_one(one) * kind.num_elements & MASK
     return {fingerprint_of_zeros(kind), format(ones, "016x")}
 
 
@@ -152,4 +153,10 @@ def fingerprint_of_zeros(kind: Kind, /) -> str:
     if not kind.num_elements:
         return ""
     itemsize = kind.logical_nbytes // kind.num_elements
-    return format(elements(bytes(itemsize), itemsize) * kind.num_elements & MASK, "016x")
+    return format(_of_one(bytes(itemsize)) * kind.num_elements & MASK, "016x")
+
+
+@lru_cache(maxsize=64)
+def _of_one(element: bytes) -> int:
+    """Returns `elements-u64` of a single element: asked for every gradient of every step."""
+    return elements(element, len(element))
