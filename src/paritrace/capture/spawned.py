@@ -54,5 +54,5 @@ class SpawnedProcesses:
 
 def name_of(process: Any) -> str:
     """What a process that is about to start is for, by the function that it runs; else its class."""
-    target = vars(process).get("_target")
-    return PURPOSES.get(getattr(target, "__module__", ""), type(process).__name__)
+    module = getattr(getattr(process, "_target", None), "__module__", "")
+    return PURPOSES.get(str(module), type(process).__name__)
