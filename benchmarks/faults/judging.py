@@ -45,7 +45,7 @@ def answer_for(expected: Expected, comparison: Comparison, sources: Sources) -> 
         return Answer.EXACT if first_step(comparison) == expected.step else Answer.MISSED
     first = named_first(comparison)
     if expected.names and not (expected.phase or expected.file):
-        named = names_outside(expected, comparison) and not blames_another_rank(expected, first)
+        named = names_outside(expected, comparison) and not contradicted(expected, first)
         return Answer.EXACT if named else Answer.MISSED
     if first is None or first.step != expected.step or (expected.phase and first.phase != expected.phase):
         return Answer.MISSED
@@ -60,9 +60,11 @@ def named_first(comparison: Comparison) -> Difference | None:
     return comparison.findings[0].place if comparison.findings else comparison.first_difference
 
 
-def blames_another_rank(expected: Expected, first: Difference | None) -> bool:
-    """Whether the line on top claims an origin on a rank where there is none, whatever stands below it."""
-    return bool(expected.ranks) and first is not None and first.group in CLAIMED and first.rank not in expected.ranks
+def contradicted(expected: Expected, first: Difference | None) -> bool:
+    """Whether the line on top claims another origin, or one on a rank where there is none, whatever stands below it."""
+    if not expected.ranks or first is None or first.group not in CLAIMED:
+        return False
+    return first.group is not Group.OUTSIDE or first.rank not in expected.ranks
 
 
 def place_answer(expected: Expected, first: Difference, comparison: Comparison, sources: Sources) -> Answer:

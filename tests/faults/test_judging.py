@@ -144,7 +144,9 @@ def test_an_outside_statement_has_to_hold_for_the_right_ranks() -> None:
     assert judge_fault(fault, result(None, outside=(right,)), SOURCES) is Answer.EXACT
     assert judge_fault(fault, result(None, outside=(right, wrong)), SOURCES) is Answer.MISSED
     assert judge_fault(fault, result(difference(rank=0), outside=(right,)), SOURCES) is Answer.MISSED
-    assert judge_fault(fault, result(difference(rank=1), outside=(right,)), SOURCES) is Answer.EXACT
+    assert judge_fault(fault, result(difference(rank=1), outside=(right,)), SOURCES) is Answer.MISSED
+    reader = difference(rank=1, group=Group.OUTSIDE)
+    assert judge_fault(fault, result(reader, outside=(right,)), SOURCES) is Answer.EXACT
 
 
 def checked(*failed: Invariant) -> Checked:
