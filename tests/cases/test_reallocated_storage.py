@@ -1,4 +1,4 @@
-"""A storage that was freed and allocated again holds nothing that anybody wrote: two FSDP2 runs differed by it (CA-35)."""
+"""A storage freed and allocated again holds nothing that anybody wrote: two FSDP2 runs differed by it (CA-35)."""
 
 from pathlib import Path
 

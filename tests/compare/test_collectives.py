@@ -255,6 +255,8 @@ def test_an_incomplete_recording_claims_nothing_missing(tmp_path: Path) -> None:
     assert not told.complete
     assert told.sentence.startswith("Recorded on the baseline only: all_reduce of group world with the gradient of")
     assert not any("no all_reduce" in finding.sentence for finding in result.findings)
+    shown = next(line for line in first_screen(result).splitlines() if line.startswith("[groups]"))
+    assert shown.endswith("rank 0-1; a recording is incomplete: none is called missing")
 
 
 def test_what_a_wrapper_was_told_to_leave_out_is_the_cause(tmp_path: Path) -> None:

@@ -1,7 +1,8 @@
 """What the changes around the runs, the states outside the calls and the one-sided calls rest on (P9)."""
 
-from paritrace.compare.result import Change, Comparison, OneSided, Outside
+from paritrace.compare.result import Change, CollectiveDifference, Comparison, OneSided, Outside
 from paritrace.compare.rows import Side
+from paritrace.evidence.spans import ranges
 from paritrace.reports.behind import Behind, pair_of
 from paritrace.reports.wording import count
 
@@ -34,6 +35,27 @@ def one_sided(comparison: Comparison, _part: str) -> Behind:
         facts=tuple(_one_sided_fact(call) for call in calls),
         record_ids=tuple((Side(call.side), call.rank, call.record_id) for call in calls),
     )
+
+
+def collectives(comparison: Comparison, _part: str) -> Behind:
+    told = comparison.collectives
+    return Behind(
+        f"{count(len(told), 'statement')} about collectives; those between the ranks of one run are made by check.",
+        facts=tuple(_collective_fact(one) for one in told),
+        record_ids=tuple(
+            (side, rank, record)
+            for one in told
+            for rank, *both in one.records
+            for side, record in zip((Side.BASELINE, Side.CANDIDATE), both, strict=True)
+            if record >= 0
+        ),
+    )
+
+
+def _collective_fact(told: CollectiveDifference) -> str:
+    sides = f"baseline {told.baseline or 'none'}; candidate {told.candidate or 'none'}"
+    whole = "" if told.complete else "; a recording is incomplete"
+    return f"{told.kind.value}: {told.sentence}, rank {ranges(told.ranks)}, step {ranges(told.steps)}; {sides}{whole}"
 
 
 def _one_sided_fact(call: OneSided) -> str:

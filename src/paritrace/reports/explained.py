@@ -19,6 +19,7 @@ _SECTIONS: dict[str, Callable[[Comparison, str], Behind]] = {
     "changed": behind_causes.changed,
     "outside": behind_causes.outside_states,
     "one_sided": behind_causes.one_sided,
+    "groups": behind_causes.collectives,
     "findings": behind_causes.findings,
     "counts": behind_counts.counts,
     "undetermined": behind_counts.undetermined,

@@ -3,7 +3,15 @@
 from msgspec import Struct
 
 from paritrace.compare.result import Comparison
-from paritrace.reports import headline, next_commands, screen_causes, screen_coverage, screen_folds, screen_place
+from paritrace.reports import (
+    headline,
+    next_commands,
+    screen_causes,
+    screen_collectives,
+    screen_coverage,
+    screen_folds,
+    screen_place,
+)
 from paritrace.reports.harmless import shorten
 from paritrace.reports.layout import CONTENT, Section, fit
 
@@ -34,6 +42,7 @@ def first_screen(comparison: Comparison, /, *, kept: Kept | None = None) -> str:
         screen_causes.changed(comparison),
         screen_causes.outside(comparison),
         screen_causes.one_sided(comparison),
+        screen_collectives.section(comparison),
         screen_causes.other_findings(comparison),
         screen_coverage.compared(comparison),
         screen_coverage.not_seen(comparison),
