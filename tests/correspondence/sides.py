@@ -105,20 +105,22 @@ def sides(draw: st.DrawFn) -> Side:
 
 
 MAKERS = 2
+Known = tuple[str, tuple[str, ...], tuple[Flow, ...]]
+KNOWN_BY: list[Known] = [
+    ("", (), ()),
+    ("", (), ("gradient:x",)),
+    ("", (), (Made(1, 0),)),
+    ("bucket x", ("x",), ()),
+    ("bucket xy", ("x", "y"), ()),
+    ("bucket yz", ("y", "z"), ()),
+]
 COLLECTIVES = [
     Item(key, inputs, scope=scope, stream=stream, label=label, names=names, flow=flow, wider="groups")
     for key in ("all_reduce", "broadcast")
     for inputs in (None, 1, 2)
     for scope in (0, 1)
     for stream in ("group world", "group dp")
-    for label, names, flow in (
-        ("", (), ()),
-        ("", (), ("gradient:x",)),
-        ("", (), (Made(1, 0),)),
-        ("bucket x", ("x",), ()),
-        ("bucket xy", ("x", "y"), ()),
-        ("bucket yz", ("y", "z"), ()),
-    )
+    for label, names, flow in KNOWN_BY
 ]
 """Records of a group's own stream: some known by what they hold, the others by key, inputs and recorded flow."""
 

@@ -1,6 +1,7 @@
 """The whole engine: scopes first, links, flow, and what must hold for every pair of sides (CP-1 to CP-4)."""
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -184,12 +185,12 @@ def test_a_stretch_has_its_paired_neighbours() -> None:
     assert (stretch.after, stretch.before) == ((0, 0), (1, 2))
 
 
-def collective(key: str = "all_reduce", **more: object) -> Item:
-    return replace(Item(key, stream="world", wider="groups"), **more)  # type: ignore[arg-type]  # named by the test
+def collective(**more: Any) -> Item:
+    return replace(Item("all_reduce", stream="world", wider="groups"), **more)
 
 
-def bucket(holds: str, **more: object) -> Item:
-    return collective(label=f"bucket {holds}", names=tuple(holds), **more)
+def bucket(holds: str) -> Item:
+    return collective(label=f"bucket {holds}", names=tuple(holds))
 
 
 def test_buckets_pair_by_what_they_hold_in_any_order() -> None:
