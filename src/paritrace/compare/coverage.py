@@ -67,7 +67,7 @@ def side_coverage(run: Run, sessions: Sequence[SessionCoverage], settings: Setti
         bytes_lost=lost,
         not_captured=tuple(sorted({name for session in sessions for name in session.not_captured})),
         ranks=run.attendance,
-        remarks=of_ranks({session.rank: session.remarks for session in sessions}),
+        remarks=_remarks(sessions),
         not_compared=alone,
     )
 
