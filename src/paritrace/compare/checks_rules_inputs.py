@@ -67,7 +67,8 @@ def _batches(across: Across) -> Invariant:
     sets = data_parallel(across)
     if not sets:
         return _open(identity, words, NOT_RELATED)
-    compared, shared, ranks = 0, [], set[int]()
+    compared, ranks = 0, set[int]()
+    shared: list[tuple[tuple[int, int, int], tuple[int, ...]]] = []
     for key in across.inputs.batches:
         for one in sets:
             sides = across.inputs.batches.sides(key, among=bits_of(one.ranks))

@@ -122,7 +122,8 @@ def _values(state: State, plan: _Plan) -> tuple[Values, Known] | None:
 
 
 def _with_gaps(state: State, plan: _Plan) -> tuple[Values, Known] | None:
-    chosen = [state.values[place] for place in plan.places.tolist()]
+    places: list[int] = plan.places.tolist()
+    chosen = [state.values[place] for place in places]
     known = [not isinstance(value, Gap) for value in chosen]
     try:
         values = [0 if isinstance(value, Gap) else int(value, 16) for value in chosen]
