@@ -39,14 +39,16 @@ class Buckets:
         if base in _CLEARS:
             return
         for tensor in written:
-            if tensor.numel() == numel and numel:
+            if numel and _has_storage(tensor) and tensor.numel() == numel:
                 bucket = self._bucket(tensor)
                 if not bucket.copied:
                     bucket.at[tensor.data_ptr()] = owner
 
     def copied(self, read: object, made: object) -> None:
         """A call under such a node has made `made` of `read`: perhaps the whole bucket in another dtype."""
-        if not isinstance(read, torch.Tensor) or not isinstance(made, torch.Tensor) or made.numel() != read.numel():
+        if not self._buckets or not isinstance(read, torch.Tensor) or not isinstance(made, torch.Tensor):
+            return
+        if not _has_storage(read) or not _has_storage(made) or made.numel() != read.numel():
             return
         bucket = self._buckets.get(storage_id(read))
         if bucket is None or storage_id(made) == storage_id(read) or not _is_whole(read):
@@ -98,3 +100,8 @@ class Buckets:
 
 def _is_whole(tensor: Any) -> bool:
     return bool(tensor.numel() * tensor.itemsize == tensor.untyped_storage().nbytes())
+
+
+def _has_storage(tensor: torch.Tensor) -> bool:
+    """Whether a tensor lies in one storage: a sparse or nested one does not, and asking it for one is an error."""
+    return tensor.layout is torch.strided and not tensor.is_nested
