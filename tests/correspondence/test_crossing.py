@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from itertools import combinations
 
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from paritrace.correspondence.crossing import surviving
@@ -18,11 +18,13 @@ def by_definition(positions: Sequence[int]) -> list[bool]:
     return [all(len(crossed[j]) > len(crossed[i]) for j in crossed[i]) for i in range(len(positions))]
 
 
+@settings(deadline=None)
 @given(st.permutations(range(9)))
 def test_is_the_definition(positions: list[int]) -> None:
     assert surviving(positions) == by_definition(positions)
 
 
+@settings(deadline=None)
 @given(st.permutations(range(9)))
 def test_both_sides_drop_the_same_anchors(positions: list[int]) -> None:
     mirrored = sorted(range(len(positions)), key=positions.__getitem__)
@@ -30,6 +32,7 @@ def test_both_sides_drop_the_same_anchors(positions: list[int]) -> None:
     assert kept == {mirrored[j] for j, lives in enumerate(surviving(mirrored)) if lives}
 
 
+@settings(deadline=None)
 @given(st.permutations(range(9)))
 def test_survivors_do_not_cross(positions: list[int]) -> None:
     kept = [position for position, lives in zip(positions, surviving(positions), strict=True) if lives]

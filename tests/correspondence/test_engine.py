@@ -18,7 +18,7 @@ def paired(a: Side, b: Side) -> Pairing:
     return correspond(a.records(), b.records()).pairing
 
 
-@settings(max_examples=100)
+@settings(max_examples=100, deadline=None)
 @given(sides())
 def test_identical_sides_pair_completely(one: Side) -> None:
     found = paired(one, one)
@@ -27,13 +27,13 @@ def test_identical_sides_pair_completely(one: Side) -> None:
     assert all(i == j for i, j in pairs_of(found))
 
 
-@settings(max_examples=100)
+@settings(max_examples=100, deadline=None)
 @given(sides(), sides())
 def test_swapping_the_sides_mirrors_everything(one: Side, other: Side) -> None:
     is_mirrored(one, other)
 
 
-@settings(max_examples=200)
+@settings(max_examples=200, deadline=None)
 @given(grouped_sides(), grouped_sides())
 def test_swapping_the_sides_mirrors_groups_too(one: Side, other: Side) -> None:
     is_mirrored(one, other)
@@ -44,7 +44,7 @@ def test_swapping_the_sides_mirrors_groups_too(one: Side, other: Side) -> None:
         assert ours.stream == theirs.stream or (ours.wider is not None and ours.wider == theirs.wider)
 
 
-@settings(max_examples=50)
+@settings(max_examples=50, deadline=None)
 @given(grouped_sides())
 def test_identical_groups_pair_completely(one: Side) -> None:
     assert pairs_of(paired(one, one)) == [(i, i) for i in range(len(one.items))]
@@ -62,7 +62,7 @@ def is_mirrored(one: Side, other: Side) -> None:
     assert reasons == [back.reason_b(i) for i, j in enumerate(back.partner_b) if j < 0]
 
 
-@settings(max_examples=100)
+@settings(max_examples=100, deadline=None)
 @given(sides(), sides())
 def test_a_pair_never_crosses_streams_or_layers_and_nothing_pairs_twice(one: Side, other: Side) -> None:
     found = paired(one, other)
@@ -73,7 +73,7 @@ def test_a_pair_never_crosses_streams_or_layers_and_nothing_pairs_twice(one: Sid
         assert one.items[i].key == other.items[j].key
 
 
-@settings(max_examples=100)
+@settings(max_examples=100, deadline=None)
 @given(sides(), sides())
 def test_stretches_hold_exactly_the_unpaired_records_of_paired_scopes(one: Side, other: Side) -> None:
     found = correspond(one.records(), other.records())

@@ -1,6 +1,6 @@
 """Lines of two versions of a file: equal text corresponds, other text never does (CP-5)."""
 
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from paritrace.correspondence.lines import related_lines
@@ -24,17 +24,20 @@ def test_a_line_that_stands_twice_is_not_guessed() -> None:
     assert related_lines("x\na\nx\nb", "b\nx") in ({4: 1}, {})
 
 
+@settings(deadline=None)
 @given(texts)
 def test_a_text_corresponds_to_itself(text: str) -> None:
     count = len(text.splitlines())
     assert related_lines(text, text) == {line: line for line in range(1, count + 1)}
 
 
+@settings(deadline=None)
 @given(texts, texts)
 def test_swapping_the_texts_inverts_the_relation(a: str, b: str) -> None:
     assert related_lines(a, b) == {i: j for j, i in related_lines(b, a).items()}
 
 
+@settings(deadline=None)
 @given(texts, texts)
 def test_related_lines_have_equal_text_and_one_partner(a: str, b: str) -> None:
     found = related_lines(a, b)

@@ -95,6 +95,7 @@ def test_n17_moved_and_changed_is_undetermined() -> None:
 keys = st.lists(st.tuples(st.integers(0, 3), st.none() | st.integers(0, 3)), max_size=9)
 
 
+@settings(deadline=None)
 @given(keys)
 def test_identical_sides_pair_completely_and_in_order(items: list[tuple[int, int | None]]) -> None:
     found = paired(side(*items), side(*items))
@@ -102,6 +103,7 @@ def test_identical_sides_pair_completely_and_in_order(items: list[tuple[int, int
     assert not found.reordered
 
 
+@settings(deadline=None)
 @given(keys, keys)
 def test_swapping_the_sides_mirrors_the_pairs(a: list[tuple[int, int | None]], b: list[tuple[int, int | None]]) -> None:
     there, back = paired(side(*a), side(*b)), paired(side(*b), side(*a))
@@ -109,7 +111,7 @@ def test_swapping_the_sides_mirrors_the_pairs(a: list[tuple[int, int | None]], b
     assert [there.reason_b(j) for j in range(len(b))] == [back.reason_a(j) for j in range(len(b))]
 
 
-@settings(max_examples=200)
+@settings(max_examples=200, deadline=None)
 @given(st.lists(st.integers(0, 2), min_size=1, max_size=4), st.data())
 def test_an_added_call_changes_pairs_of_its_own_segment_only(sizes: list[int], data: st.DataObject) -> None:
     """Segments between unique calls, each of equal repeated calls; one call of a segment's own kind is added."""
