@@ -96,3 +96,13 @@ def test_explain_lists_counts_states_and_errors() -> None:
     assert "declared: --dims blocks.*.qkv.weight=tp:0" in found.facts
     assert "16 of 16 values" in behind(unlike(), "ratios").facts[0]
     assert not behind(comparisons.agreeing(), "folds").facts
+
+
+def test_ranks_of_one_side_that_were_folded_are_not_called_unseen() -> None:
+    """The ranks of unlike layouts are no counterparts; what no fold used is still named (CP-9, CP-12)."""
+    folded = replace(unlike(), ranks_missing=(1,))
+    assert "on one side only" not in first_screen(folded)
+    assert not any("one side only" in fact for fact in behind(folded, "not_seen").facts)
+    more = replace(unlike(), ranks_missing=(1, 2))
+    assert "on one side only: rank 2" in first_screen(more)
+    assert "rank 2 is on one side only" in behind(more, "not_seen").facts

@@ -3,6 +3,7 @@
 from paritrace.compare.result import Comparison
 from paritrace.reports.behind import Behind, unknown_id
 from paritrace.reports.next_commands import COMPARE_CALLS_PER_SECOND, READING_SECONDS
+from paritrace.reports.screen_coverage import not_folded
 from paritrace.reports.wording import count, module_or_root
 
 _ROWS_OF: dict[str, dict[str, object]] = {
@@ -48,7 +49,7 @@ def place_counts(comparison: Comparison) -> list[str]:
 
 
 def not_seen(comparison: Comparison, _part: str) -> Behind:
-    facts = [f"rank {rank} is on one side only" for rank in comparison.ranks_missing] + place_counts(comparison)
+    facts = [f"rank {rank} is on one side only" for rank in not_folded(comparison)] + place_counts(comparison)
     return Behind("What this comparison cannot speak of.", tuple(facts + coverage_facts(comparison)))
 
 

@@ -36,8 +36,8 @@ def not_seen(comparison: Comparison, /) -> Section:
 
 
 def _not_seen(comparison: Comparison) -> Iterator[str]:
-    if comparison.ranks_missing:
-        yield f"on one side only: rank {ranges(comparison.ranks_missing)}"
+    if missing := not_folded(comparison):
+        yield f"on one side only: rank {ranges(missing)}"
     for side, coverage in comparison.coverage.items():  # a run that was cut off explains the calls without partners
         yield from _attended(side, coverage)
         yield from _ended(side, coverage)
@@ -48,6 +48,12 @@ def _not_seen(comparison: Comparison) -> Iterator[str]:
         if coverage.expected_steps is None:
             yield f"{side}: the number of steps was not declared (run --steps A:B), so completeness is unverified"
     yield from _not_captured(comparison)
+
+
+def not_folded(comparison: Comparison) -> list[int]:
+    """The ranks of one side only that no fold made part of the comparison: unlike layouts have unlike ranks."""
+    folded = set() if comparison.folds is None else {rank for side in comparison.folds.ranks for rank in side}
+    return [rank for rank in comparison.ranks_missing if rank not in folded]
 
 
 def _attended(side: str, coverage: SideCoverage) -> Iterator[str]:
