@@ -7,6 +7,7 @@ from itertools import pairwise
 from msgspec.structs import replace
 
 from paritrace.compare.collective_evidence import NOT_LOOKED_FOR, is_whole
+from paritrace.compare.collective_held import may_hold
 from paritrace.compare.collective_words import (
     SIDES,
     FoundCollective,
@@ -45,9 +46,18 @@ def _unpaired(of: RankComparison, number: int) -> dict[Hashable, list[int]]:
     side, reasons = sides_of(of)[number], of.reasons[number]
     found: dict[Hashable, list[int]] = defaultdict(list)
     for i, facts in side.collectives.items():
-        if i in reasons and reasons[i] not in NOT_LOOKED_FOR and not facts.parameters:
+        if i in reasons and reasons[i] not in NOT_LOOKED_FOR and not _left_to_reductions(of, number, i):
             found[side.records.streams[i], facts.operation].append(i)
     return found
+
+
+def _left_to_reductions(of: RankComparison, number: int, i: int) -> bool:
+    """Whether it says what it holds, where no other collective without a counterpart may hold the same unsaid."""
+    facts = sides_of(of)[number].collectives[i]
+    if not facts.parameters:
+        return False
+    step, _, _ = sides_of(of)[number].context_of(i)
+    return not any(may_hold(of, side, facts.parameters, step=step, group=facts.group) for side in (0, 1))
 
 
 def _told_by_site(of: RankComparison, number: int, items: Sequence[int]) -> Iterator[tuple[Hashable, FoundCollective]]:

@@ -21,13 +21,8 @@ class CollectiveFacts(NamedTuple):
     root: int
     peer: int
     asynchronous: bool
-    parameters: tuple[str, ...]  # in the order in which they lie in the bucket
+    parameters: tuple[str, ...]  # in the order in which they lie in the bucket; empty: not known
     ordinal: int  # evidence only: a collective more or less before it shifts it
-
-    @property
-    def decisive(self) -> Hashable:
-        """What a counterpart must share to compute the same: not who waits, not the order inside a bucket."""
-        return (self.route, frozenset(self.parameters))
 
     @property
     def route(self) -> Hashable:

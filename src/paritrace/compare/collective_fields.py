@@ -19,7 +19,14 @@ class FieldDifference(NamedTuple):
 def unlike(both: Both) -> bool:
     """Whether the fields say that the two compute something else."""
     ours, theirs = both
-    return ours is not None and theirs is not None and ours.decisive != theirs.decisive
+    if ours is None or theirs is None:
+        return False
+    return ours.route != theirs.route or _held_otherwise(ours, theirs)
+
+
+def _held_otherwise(ours: CollectiveFacts, theirs: CollectiveFacts) -> bool:
+    """Whether both say what they hold, and not the same: to name no parameters is not to hold none."""
+    return bool(ours.parameters and theirs.parameters) and set(ours.parameters) != set(theirs.parameters)
 
 
 def waits_otherwise(both: Both) -> bool:
@@ -46,12 +53,13 @@ def field_differences(both: Both) -> list[FieldDifference]:
     ours, theirs = both
     if ours is None or theirs is None:
         return []
+    held = _alone(ours.parameters, theirs.parameters) if _held_otherwise(ours, theirs) else ("", "")
     found = [
         FieldDifference("ranks", told_ranks(ours.ranks), told_ranks(theirs.ranks)),
         FieldDifference("reduce", ours.reduce or "none", theirs.reduce or "none"),
         FieldDifference("root", _rank(ours.root), _rank(theirs.root)),
         FieldDifference("peer", _rank(ours.peer), _rank(theirs.peer)),
-        FieldDifference("parameters", *_alone(ours.parameters, theirs.parameters)),
+        FieldDifference("parameters", *held),
         FieldDifference("asynchronous", str(ours.asynchronous), str(theirs.asynchronous)),
     ]
     return [field for field in found if field.baseline != field.candidate]

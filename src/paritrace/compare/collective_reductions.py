@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from paritrace.compare.collective_evidence import is_whole, steps_with_operators
+from paritrace.compare.collective_held import held_by_step, may_hold
 from paritrace.compare.collective_words import (
     SIDES,
     FoundCollective,
@@ -17,10 +18,6 @@ from paritrace.compare.collective_words import (
 )
 from paritrace.compare.ranks import RankComparison
 from paritrace.compare.result import CollectiveDifference, CollectiveKind
-from paritrace.compare.translate import Side
-
-Held = dict[str, list[int]]
-"""Parameter -> the collectives of one step that hold its gradient, by index."""
 
 
 class Unequal(NamedTuple):
@@ -47,7 +44,7 @@ def reductions(of: RankComparison) -> list[FoundCollective]:
 
 
 def _unequal(of: RankComparison) -> Iterator[Unequal]:
-    held = (_held(of.sides.baseline), _held(of.sides.candidate))
+    held = (held_by_step(of, 0), held_by_step(of, 1))
     for step in sorted(steps_with_operators(of) & (held[0].keys() | held[1].keys())):
         ours, theirs = held[0].get(step, {}), held[1].get(step, {})
         groups: dict[tuple[tuple[int, ...], tuple[int, ...]], list[str]] = defaultdict(list)
@@ -56,15 +53,16 @@ def _unequal(of: RankComparison) -> Iterator[Unequal]:
             if len(left) != len(right):
                 groups[left, right].append(name)
         for holders, names in groups.items():
-            yield Unequal(step, tuple(sorted(names)), holders)
+            unequal = Unequal(step, tuple(sorted(names)), holders)
+            if not _may_be_held(of, unequal):
+                yield unequal
 
 
-def _held(side: Side) -> dict[int, Held]:
-    found: dict[int, Held] = defaultdict(lambda: defaultdict(list))
-    for i, facts in side.collectives.items():
-        for name in facts.parameters:
-            found[side.context_of(i)[0]][name].append(i)
-    return found
+def _may_be_held(of: RankComparison, unequal: Unequal) -> bool:
+    """Whether the side that reduces less may hold the gradients in a collective that does not say so."""
+    number = _more(unequal)
+    group = sides_of(of)[number].collectives[unequal.holders[number][-1]].group
+    return may_hold(of, 1 - number, unequal.parameters, step=unequal.step, group=group)
 
 
 def _found(of: RankComparison, unequal: Unequal) -> FoundCollective:
