@@ -100,14 +100,14 @@ def explicit(table: RunTable, gradients: dict[str, Array], *, skip: str = "", ex
         table.collective(Reduction(), batch(numbers(99)), out=numbers(98), line=9)
 
 
-def loop(*, seed: int = 0, skip: str = "", extra: int = 0, steps: int = 2) -> RunTable:
+def loop(*, seed: int = 0, skip: str = "", extra: int = 0, steps: int = 2, after: int = 0) -> RunTable:
     table = RunTable(source=SOURCE)
     for step in range(steps):
         table.phase = Phase.BACKWARD
         table.op("before", batch(numbers(1)), out=numbers(2), line=2)
         values = {f"p{place}": numbers(seed + 10 * step + place, SIZE) for place in range(4)}
         explicit(table, values, skip=skip, extra=extra)
-        table.op("after", batch(numbers(3)), out=numbers(4), line=12)
+        table.op("after", batch(numbers(3)), out=numbers(4 + 100 * after), line=12)
         table.end_step()
     return table
 
@@ -126,14 +126,18 @@ def test_a_missing_collective_does_not_shift_the_others(tmp_path: Path, skip: st
 
 
 def test_an_extra_collective_is_a_finding_with_its_place(tmp_path: Path) -> None:
-    result = compared(tmp_path, loop(), loop(extra=1)).result
+    """Where anything differs behind it; otherwise it is a fact of the group and no difference."""
+    result = compared(tmp_path / "later", loop(), loop(extra=1, after=1)).result
     first = result.findings[0]
     start = "Only the candidate runs all_reduce of group world at <main>:9 (batch args[0]) at step 0, backward"
     assert first.sentence.startswith(start)
     assert "#4 of its group, between #3 and #5" in first.place.cause
     assert (first.place.line, first.place.step, first.place.baseline_record_id) == (9, 0, -1)
     assert first.place.candidate_record_id >= 0
+    result = compared(tmp_path / "nothing", loop(), loop(extra=1)).result
+    assert nothing_claimed(result)
     assert result.counts.different == 0
+    assert [told.sentence for told in result.collectives] == [first.place.collective]
 
 
 def test_a_collective_of_another_group_is_another_stream(tmp_path: Path) -> None:

@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from paritrace.compare.agreement import JudgedSlot, judged_slots
+from paritrace.compare.blames import Root
 from paritrace.compare.fields import difference_of
 from paritrace.compare.ranks import RankComparison
 from paritrace.compare.result import Agreement, DifferenceClass, Group, Status
@@ -11,6 +12,8 @@ from paritrace.compare.rows import CallRow, Correspondence, SlotRow
 from paritrace.compare.rows import Side as RowSide
 from paritrace.compare.translate import Side
 from paritrace.evidence.calls import Call, Slot
+
+SOURCES = frozenset({Group.ORIGINATES, Group.CONTAINS})
 
 
 class RankRows:
@@ -28,14 +31,15 @@ class RankRows:
 class CallRows:
     """May be read several times; nothing is kept between readings."""
 
-    def __init__(self, ranks: Sequence[RankRows]) -> None:
+    def __init__(self, ranks: Sequence[RankRows], *, regrouped: Sequence[Mapping[Root, Group]]) -> None:
         self._ranks = ranks
+        self._regrouped = regrouped
 
     def __iter__(self) -> Iterator[CallRow]:
-        for rank in self._ranks:
+        for rank, regrouped in zip(self._ranks, self._regrouped, strict=True):
             compared = rank.comparison()
             for side in (0, 1):
-                spelled = _Spelling(compared, side)
+                spelled = _Spelling(compared, side, regrouped=regrouped)
                 for index in range(len(spelled.side.calls)):
                     yield spelled.row(index)
 
@@ -43,8 +47,9 @@ class CallRows:
 class _Spelling:
     """Spells the rows of one side of one rank; keys are told in the baseline's words where they correspond."""
 
-    def __init__(self, of: RankComparison, side: int) -> None:
+    def __init__(self, of: RankComparison, side: int, *, regrouped: Mapping[Root, Group]) -> None:
         self._of = of
+        self._regrouped = regrouped  # what other ranks made of this rank's origins
         self._number = side
         self.side: Side = (of.sides.baseline, of.sides.candidate)[side]
         pairing = of.sides.pairing
@@ -115,7 +120,9 @@ class _Spelling:
 
     def _group(self, ours: int) -> Group | None:
         blame = self._of.origins.blames.get(ours)
-        return None if blame is None else blame.group
+        if blame is None:
+            return None
+        return self._regrouped.get(blame.root, blame.group) if blame.root and blame.group in SOURCES else blame.group
 
     def _judgement(self, ours: int) -> "_Judgement":
         """The agreement of each slot of a pair and the class of its difference, from one look at its slots."""

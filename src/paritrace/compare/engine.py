@@ -4,6 +4,9 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from functools import lru_cache, partial
 
+from msgspec.structs import replace
+
+from paritrace.compare.across_ranks import across_ranks
 from paritrace.compare.callrows import CallRows, RankRows
 from paritrace.compare.changes import changes
 from paritrace.compare.collectives import folded, orders_alone
@@ -16,13 +19,14 @@ from paritrace.compare.judgement import RankJudgement, envelope_used, judgement
 from paritrace.compare.ladder import ladder
 from paritrace.compare.limits import LIMITS
 from paritrace.compare.load import load
+from paritrace.compare.placing import UNDECIDED
 from paritrace.compare.rank_summary import RankSummary, summarise
 from paritrace.compare.ranks import RankComparison, compare_rank
 from paritrace.compare.result import FORMAT, VERSION, Change, Comparison, Counts, Difference, Group, RunRef
 from paritrace.compare.rows import Compared
 from paritrace.compare.settings import Settings
 from paritrace.compare.sites import Lines
-from paritrace.compare.undetermined import MAX_ONE_SIDED, places_of, reasons_of
+from paritrace.compare.undetermined import MAX_ONE_SIDED, places_of, reasons_of, settled
 from paritrace.evidence.calls import Level
 from paritrace.runs.reading import Run
 from paritrace.runs.views import SessionView
@@ -47,20 +51,35 @@ def compare(a: Run, b: Run, settings: Settings = DEFAULT, *, by: JudgedBy | None
     """
     pairs, missing = _session_pairs(a, b, settings)
     lines = Lines(_cached(a), _cached(b))
-    ranks: list[RankSummary] = []
+    alone: list[RankSummary] = []
     rows: list[RankRows] = []
     changed: tuple[Change, ...] = ()
     num_calls = 0
     for pair in pairs:
         again = partial(_compare_sessions, (a, b), pair, settings=settings, lines=lines)
         of = again()
-        if not ranks:
+        if not alone:
             changed = changes(of.sides.baseline.recorded, of.sides.candidate.recorded, lines=lines)
-        ranks.append(summarise(of, _judgement(of, by, settings)))
+        alone.append(summarise(of, _judgement(of, by, settings)))
         num_calls += len(of.sides.baseline.calls) + len(of.sides.candidate.calls)
         rows.append(RankRows(again, kept=of if num_calls <= CALLS_KEPT else None))
+        del of  # before the next is made: memory holds one that is not kept
+    ranks = across_ranks(alone)
     result = _result(a, b, settings=settings, ranks=ranks, changed=changed, missing=missing)
-    return Compared(result=with_folds(result, (a, b), ranks=ranks, settings=settings), rows=CallRows(rows))
+    result = _settled(result, ranks, rows)
+    regrouped = [rank.regrouped for rank in ranks]
+    return Compared(
+        result=with_folds(result, (a, b), ranks=ranks, settings=settings), rows=CallRows(rows, regrouped=regrouped)
+    )
+
+
+def _settled(result: Comparison, ranks: Sequence[RankSummary], rows: Sequence[RankRows]) -> Comparison:
+    """What is known around a first difference that stands first only since all ranks are known (CP-30)."""
+    first = result.first_difference
+    if first is None or first.region or first.group not in UNDECIDED or result.settled is not None:
+        return result
+    number = next((n for n, rank in enumerate(ranks) if rank.items and rank.items[0].difference is first), None)
+    return result if number is None else replace(result, settled=settled(rows[number].comparison(), first))
 
 
 def _compare_sessions(
@@ -161,7 +180,7 @@ def _result(
         reports={},
         schemes=_schemes(ranks),
         collectives=folded([told for rank in ranks for told in rank.statements]),
-        first_by_rank=firsts_of(items),
+        first_by_rank=firsts_of(items, [rank.follows for rank in ranks]),
         envelope=envelope_used([rank.judgement for rank in ranks if rank.judgement is not None]),
     )
 

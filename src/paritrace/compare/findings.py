@@ -30,9 +30,13 @@ def origins_of(ranks: Sequence[list[Placed]]) -> tuple[Difference, ...]:
     return tuple(item.difference for items in ranks for item in items[:MAX_ORIGINS] if item.difference.group in NAMED)
 
 
-def firsts_of(ranks: Sequence[list[Placed]]) -> tuple[Difference, ...]:
-    """The first difference of each rank in its own order of execution; ranks where nothing differs have none."""
-    return tuple(items[0].difference for items in ranks if items)
+def firsts_of(ranks: Sequence[list[Placed]], follows: Sequence[list[Placed]]) -> tuple[Difference, ...]:
+    """The first difference of each rank in its own order of execution; ranks where nothing differs have none.
+
+    `follows`: what each rank shows that goes back to another rank.
+    """
+    every = ([*items, *others] for items, others in zip(ranks, follows, strict=True))
+    return tuple(min(items, key=lambda item: item.moment).difference for items in every if items)
 
 
 def findings(

@@ -26,6 +26,7 @@ MAX_ORIGINS = 200  # more are consequences of each other's neighbourhood; the ro
 WEIGHTS = frozenset({"parameter", "buffer"})
 UNDECIDED = frozenset({Group.UNDETERMINED, Group.AFTER_UNALIGNED})
 GRADIENT = "gradient"
+BARRIER = "barrier"
 
 
 class Placed(NamedTuple):
@@ -39,6 +40,7 @@ class Placed(NamedTuple):
     reads: frozenset[tuple[int, int]] = frozenset()  # side and index of what made the inputs of a stretch
     strength: str = ""  # how an envelope judges it; "" where none does
     excess: Excess | None = None
+    alone: bool = False  # of a collective that one side alone runs: a fact, unless something differs behind it
 
 
 def placed(of: RankComparison, collectives: Sequence[FoundCollective]) -> list[Placed]:
@@ -47,7 +49,7 @@ def placed(of: RankComparison, collectives: Sequence[FoundCollective]) -> list[P
     What follows from a statement about a collective is its consequence and does not stand beside it.
     """
     found = [*_figures(of), *_pairs(of), *_regions(of)]
-    said = [each for each in collectives if each.told.complete and each.told.kind is not CollectiveKind.ORDER]
+    said = [each for each in collectives if each.told.complete and not _changes_nothing(each)]
     counts = [0] * len(said)
     kept: list[Placed] = []
     for item in found:
@@ -56,9 +58,17 @@ def placed(of: RankComparison, collectives: Sequence[FoundCollective]) -> list[P
             kept.append(item)
         else:
             counts[cause] += item.consequences + (not _is_own(item, said[cause]))
-    kept += [Placed(each.moment, each.difference, count) for each, count in zip(said, counts, strict=True)]
+    kept += [
+        Placed(each.moment, each.difference, count, alone=each.told.kind is CollectiveKind.ONE_SIDED)
+        for each, count in zip(said, counts, strict=True)
+    ]
     kept.sort(key=lambda item: item.moment)
     return kept
+
+
+def _changes_nothing(each: FoundCollective) -> bool:
+    """Whether it has no part in any value: another order, and a barrier, which carries no tensor of the workload."""
+    return each.told.kind is CollectiveKind.ORDER or each.told.operation == BARRIER
 
 
 def _follows(item: Placed, from_: FoundCollective) -> bool:

@@ -1,8 +1,11 @@
 """What is kept of one rank when its calls are let go: ranks are compared one after another (CP-17)."""
 
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from paritrace.compare.blames import Root
+from paritrace.compare.collective_members import Asked, Entered, Key, asked, entered
 from paritrace.compare.collective_words import FoundCollective
 from paritrace.compare.collectives import collective_statements
 from paritrace.compare.coverage import SessionCoverage, session_coverage
@@ -11,10 +14,10 @@ from paritrace.compare.folds_ratios import RankFigures, figures_of
 from paritrace.compare.judgement import RankJudgement, exits_of, judged_items, within
 from paritrace.compare.ladder import RungFacts, first_differing_step, rung_facts
 from paritrace.compare.load import Recorded
-from paritrace.compare.outside import outside_states
+from paritrace.compare.outside import Moment, moment_of_call, moment_of_figure, outside_states
 from paritrace.compare.placing import Placed, placed
 from paritrace.compare.ranks import RankComparison
-from paritrace.compare.result import Counts, OneSided, Outside, Settled, Status, UndeterminedPlace
+from paritrace.compare.result import Counts, Group, OneSided, Outside, Settled, Status, UndeterminedPlace
 from paritrace.compare.undetermined import by_place, by_reason, one_sided, settled
 
 
@@ -40,6 +43,12 @@ class RankSummary:
     coverage: tuple[SessionCoverage, SessionCoverage]
     apart: Apart  # how far both ranks are laid out otherwise
     figures: tuple[RankFigures, RankFigures]  # losses and gradient norms
+    restarts: tuple[int, int]
+    entered: Mapping[Key, Entered]  # what this rank gives to collectives, for what other ranks say of them
+    asked: Mapping[Root, tuple[Asked, ...]]  # statements that stand only if other ranks' inputs agree
+    last: Moment | None  # where the last difference in bits stands
+    follows: list[Placed] = field(default_factory=list[Placed])  # what goes back to another rank
+    regrouped: Mapping[Root, Group] = field(default_factory=dict[Root, Group])  # by what other ranks show
     judgement: RankJudgement | None = None  # by draws of the baseline, where there are any
     exits: list[Placed] = field(default_factory=list[Placed])
     within: list[Placed] = field(default_factory=list[Placed])
@@ -70,10 +79,19 @@ def summarise(of: RankComparison, judgement: RankJudgement | None = None) -> Ran
         coverage=(session_coverage(sides[0]), session_coverage(sides[1])),
         apart=of.sides.apart,
         figures=(figures_of(sides[0]), figures_of(sides[1])),
+        restarts=(sides[0].session.incarnation, sides[1].session.incarnation),
+        entered=entered(of),
+        asked=asked(of, items),
+        last=_last(of),
         judgement=judgement,
         exits=[] if judgement is None else exits_of(of, judgement),
         within=[] if judgement is None else within(of, judgement),
     )
+
+
+def _last(of: RankComparison) -> Moment | None:
+    figures = [moment_of_figure(found) for found in of.digests.different.values()]
+    return max([*figures, *(moment_of_call(of, i) for i in of.origins.blames)], default=None)
 
 
 def _schemes(side: Recorded) -> dict[str, str] | None:

@@ -33,6 +33,7 @@ class RankComparison:
     stretches: Stretches
     digests: Digests
     origins: Origins
+    regions: Regions
     reasons: tuple[dict[int, Unpaired], dict[int, Unpaired]]  # in execution order
     lines: Lines
     unpaired: tuple[list[int], list[int]]  # the same calls as `reasons`, as rising indices
@@ -66,6 +67,7 @@ def compare_rank(baseline: Recorded, candidate: Recorded, *, settings: Settings,
         stretches=apart,
         digests=digests,
         origins=find_origins(sides, verdicts, digests=digests, regions=regions),
+        regions=regions,
         reasons=reasons,
         lines=lines,
         unpaired=(sorted(reasons[0]), sorted(reasons[1])),

@@ -27,6 +27,7 @@ class Border(NamedTuple):
     differing_call: int = -1  # a paired call of the baseline whose output differs and flows in
     differing_name: FromOrigin | None = None
     unseen: bool = False  # something flows in that was not compared
+    collectives: frozenset[tuple[int, int]] = frozenset()  # side and index: other ranks may flow in through them
 
 
 class Regions:
@@ -61,8 +62,9 @@ class Regions:
     def _border(self, places: frozenset[int]) -> Border:
         names: tuple[Reads, Reads] = ({}, {})
         unseen = False
+        inside: set[tuple[int, int]] = set()
         for side in (0, 1):
-            for index, slot in self._inside(side, places):
+            for index, slot in self._inside(side, places, seen=inside):
                 source = source_of((self.sides.baseline, self.sides.candidate)[side], slot)
                 differing = self._differing(side, index, source)
                 if differing is not None:
@@ -77,7 +79,9 @@ class Regions:
             if origin.kind is not OriginKind.RNG or self._drawn_alike(i, j):
                 return Border(agrees=False, differing_name=origin)
             unseen = True  # other draws came before on either side: that the states differ says nothing of the outside
-        return Border(agrees=not unseen, unseen=unseen)
+        both = (self.sides.baseline.collectives, self.sides.candidate.collectives)
+        through = frozenset((side, i) for side, i in inside if i in both[side])
+        return Border(agrees=not unseen, unseen=unseen, collectives=through)
 
     def _drawn_alike(self, i: int, j: int) -> bool:
         """Whether the draws before these two are one pair, or there are none on either side."""
@@ -93,22 +97,25 @@ class Regions:
             return Border(agrees=False, differing_name=source)
         return None
 
-    def _inside(self, side: int, places: frozenset[int]) -> Iterator[tuple[int, Slot]]:
-        """Every input slot of the region, and of calls outside it that are unpaired or could not be compared."""
+    def _inside(self, side: int, places: frozenset[int], *, seen: set[tuple[int, int]]) -> Iterator[tuple[int, Slot]]:
+        """Every input slot of the region, and of calls outside it that are unpaired or could not be compared.
+
+        All these calls are put into `seen`.
+        """
         mine = (self.sides.baseline, self.sides.candidate)[side]
         partners = (self.sides.pairing.partner_a, self.sides.pairing.partner_b)[side]
         waiting: list[int] = []
         for place in places:
             stretch = self.stretches.found[place]
             waiting += stretch.a if side == 0 else stretch.b
-        seen = set(waiting)
+        seen.update((side, index) for index in waiting)
         while waiting:
             index = waiting.pop()
             for slot in mine.calls[index].inputs:
                 source = source_of(mine, slot)
                 if isinstance(source, FromCall) and (partners[source.call] < 0 or self._unseen(side, source)):
-                    if source.call not in seen:
-                        seen.add(source.call)
+                    if (side, source.call) not in seen:
+                        seen.add((side, source.call))
                         waiting.append(source.call)
                 else:
                     yield index, slot
