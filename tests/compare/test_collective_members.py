@@ -143,6 +143,26 @@ def test_the_order_of_the_sessions_does_not_matter(tmp_path: Path, order: Sequen
     assert finding.consequences == result.counts.different - 1
 
 
+def test_statements_that_go_back_to_each_other_are_undetermined(tmp_path: Path) -> None:
+    """No real job records this: two results that each follow from the other rank's. Nothing is lost for it."""
+
+    def run(rank: int, *, moved: float) -> RunTable:
+        table = RunTable(source=SOURCE)
+        held = table.op("local", batch(numbers(rank)), out=numbers(10 + rank), line=2)
+        for group in ("one", "two") if rank == 0 else ("two", "one"):
+            held = table.collective(Reduction(group=group), held, out=numbers(len(group) + rank) + moved, line=4)
+        table.end_step()
+        return table
+
+    a, b = ({rank: run(rank, moved=moved) for rank in range(WORLD)} for moved in (0.0, 1.0))
+    result = runs(tmp_path, a, b).result
+    assert result.origins == ()
+    assert [place.group for place in result.first_by_rank] == [Group.UNDETERMINED] * WORLD
+    assert {place.cause for place in result.first_by_rank} == {
+        f"the input of rank {rank} differs, and nothing says where that comes from" for rank in range(WORLD)
+    }
+
+
 def test_only_the_root_gives_to_a_broadcast(tmp_path: Path) -> None:
     """What the others held before is overwritten: their difference explains nothing."""
     how = Reduction(operation="broadcast", reduce="", root=0)

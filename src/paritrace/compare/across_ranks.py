@@ -107,7 +107,7 @@ class _Members:
         """What another rank says that a statement follows from: a result, and what is in doubt behind it."""
         if item.root is not None and (number, item.root) in ends:
             return ends[number, item.root]
-        if item.difference.group not in UNDECIDED:
+        if item.difference.group not in UNDECIDED or any(item is end for end in ends.values()):
             return None
         before = [
             (each.moment, end)

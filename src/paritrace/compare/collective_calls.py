@@ -7,7 +7,7 @@ from itertools import pairwise
 from msgspec.structs import replace
 
 from paritrace.compare.collective_evidence import NOT_LOOKED_FOR, is_whole
-from paritrace.compare.collective_held import may_hold
+from paritrace.compare.collective_held import Unsaid
 from paritrace.compare.collective_words import (
     SIDES,
     FoundCollective,
@@ -23,6 +23,7 @@ from paritrace.compare.collective_words import (
 from paritrace.compare.describe import pair_difference
 from paritrace.compare.ranks import RankComparison
 from paritrace.compare.result import CollectiveDifference, CollectiveKind, Group
+from paritrace.compare.translate import Side
 
 
 def one_sided(of: RankComparison) -> list[FoundCollective]:
@@ -31,7 +32,8 @@ def one_sided(of: RankComparison) -> list[FoundCollective]:
     Where both sides have equally many without a counterpart nothing is said: they may be each other's. Buckets are left
     to `reductions`, which knows what they hold.
     """
-    left = (_unpaired(of, 0), _unpaired(of, 1))
+    unsaid = Unsaid(of)
+    left = (_unpaired(of, 0, unsaid), _unpaired(of, 1, unsaid))
     found: dict[Hashable, FoundCollective] = {}
     for number in (0, 1):
         for kind, items in left[number].items():
@@ -41,23 +43,27 @@ def one_sided(of: RankComparison) -> list[FoundCollective]:
     return list(found.values())
 
 
-def _unpaired(of: RankComparison, number: int) -> dict[Hashable, list[int]]:
+def _unpaired(of: RankComparison, number: int, unsaid: Unsaid) -> dict[Hashable, list[int]]:
     """The unpaired collectives of one side by stream (group, step, phase) and operation."""
     side, reasons = sides_of(of)[number], of.reasons[number]
     found: dict[Hashable, list[int]] = defaultdict(list)
     for i, facts in side.collectives.items():
-        if i in reasons and reasons[i] not in NOT_LOOKED_FOR and not _left_to_reductions(of, number, i):
+        if (
+            i in reasons
+            and reasons[i] not in NOT_LOOKED_FOR
+            and not _left_to_reductions(sides_of(of)[number], i, unsaid)
+        ):
             found[side.records.streams[i], facts.operation].append(i)
     return found
 
 
-def _left_to_reductions(of: RankComparison, number: int, i: int) -> bool:
+def _left_to_reductions(side: Side, i: int, unsaid: Unsaid) -> bool:
     """Whether it says what it holds, where no other collective without a counterpart may hold the same unsaid."""
-    facts = sides_of(of)[number].collectives[i]
+    facts = side.collectives[i]
     if not facts.parameters:
         return False
-    step, _, _ = sides_of(of)[number].context_of(i)
-    return not any(may_hold(of, side, facts.parameters, step=step, group=facts.group) for side in (0, 1))
+    step, _, _ = side.context_of(i)
+    return not any(unsaid.may_hold(number, facts.parameters, step=step, group=facts.group) for number in (0, 1))
 
 
 def _told_by_site(of: RankComparison, number: int, items: Sequence[int]) -> Iterator[tuple[Hashable, FoundCollective]]:

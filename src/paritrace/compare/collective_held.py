@@ -2,7 +2,7 @@
 
 import math
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 from paritrace.compare.collective_words import sides_of
 from paritrace.compare.ranks import RankComparison
@@ -31,33 +31,38 @@ def held(of: RankComparison, number: int, i: int) -> tuple[str, ...]:
     return mine.collectives[i].parameters or (facts.parameters if facts is not None else ())
 
 
-def may_hold(of: RankComparison, number: int, names: Sequence[str], *, step: int, group: str) -> bool:
-    """Whether a side runs a reduction there without a counterpart that says nothing of what it holds and is no smaller
-    than one of these gradients: then nobody knows that it does not hold it.
-    """
-    side = sides_of(of)[number]
-    smallest = min((_size(side, name) for name in names), default=0)
-    return any(_num_elements(side, i) >= smallest for i in _silent(of, number, step=step, group=group))
+class Unsaid:
+    """The reductions without a counterpart that say nothing of what they hold: any gradient of their size may be in."""
+
+    def __init__(self, of: RankComparison) -> None:
+        self._largest: dict[tuple[int, int, str], int] = {}  # side, step, group -> elements of the largest
+        for number, side in enumerate(sides_of(of)):
+            partners = (of.sides.pairing.partner_a, of.sides.pairing.partner_b)[number]
+            for i, facts in side.collectives.items():
+                if facts.reduce and not facts.parameters and partners[i] < 0:
+                    key = (number, side.context_of(i)[0], facts.group)
+                    self._largest[key] = max(self._largest.get(key, 0), _num_elements(side, i))
+        self._sizes = tuple(_sizes(side) if self._largest else {} for side in sides_of(of))
+
+    def may_hold(self, number: int, names: Sequence[str], *, step: int, group: str) -> bool:
+        """Whether nobody knows that one of these gradients is not in a collective of that side, step and group.
+
+        A gradient whose size no state shows may be in any.
+        """
+        largest = self._largest.get((number, step, group), -1)
+        return largest >= min((self._sizes[number].get(name, 0) for name in names), default=0)
 
 
-def _silent(of: RankComparison, number: int, *, step: int, group: str) -> Iterator[int]:
-    side = sides_of(of)[number]
-    partners = (of.sides.pairing.partner_a, of.sides.pairing.partner_b)[number]
-    for i, facts in side.collectives.items():
-        alone = facts.reduce and not facts.parameters and partners[i] < 0
-        if alone and facts.group == group and side.context_of(i)[0] == step:
-            yield i
-
-
-def _size(side: Side, name: str) -> int:
-    """Elements of a parameter's gradient on this rank; 0 where the states do not show it."""
+def _sizes(side: Side) -> dict[str, int]:
+    """Elements of each parameter's gradient on this rank, by its recorded name."""
     recorded = side.recorded
-    for names in recorded.state_names.values():
-        if names.group in GRADIENTS:
-            for other, kind in zip(names.names, names.kinds, strict=False):
-                if other == name and kind in recorded.kinds:
-                    return math.prod(recorded.kinds[kind].shape)
-    return 0
+    return {
+        name: math.prod(recorded.kinds[kind].shape)
+        for names in recorded.state_names.values()
+        if names.group in GRADIENTS
+        for name, kind in zip(names.names, names.kinds, strict=False)
+        if kind in recorded.kinds
+    }
 
 
 def _num_elements(side: Side, i: int) -> int:

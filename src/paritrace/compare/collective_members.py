@@ -1,7 +1,7 @@
 """What enters a collective on each of its members, kept of a rank whose calls are let go (CP-8, CP-9)."""
 
 from collections import Counter
-from collections.abc import Hashable, Iterable, Iterator, Mapping
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from enum import StrEnum
 from typing import NamedTuple
 
@@ -15,6 +15,7 @@ from paritrace.compare.translate import Side
 
 FROM_ROOT = frozenset({"broadcast", "scatter"})
 SEND = "send"
+MAX_STRETCHES = 500
 
 Key = tuple[Hashable, ...]
 """A collective as all its members spell it: its group, and its number there on the sides that have it."""
@@ -46,11 +47,12 @@ def entered(of: RankComparison) -> dict[Key, Entered]:
     """What enters every collective of a rank, whether paired or part of a stretch that has no counterpart."""
     found: dict[Key, Entered] = {}
     keys = _keys_of(of)
+    looked_into = _looked_into(of, keys)
     for number in (0, 1):
         for i, key in keys[number].items():
             if len(key) == PAIRED and number:
                 continue  # told by the baseline's call
-            state = _of_pair(of, i) if len(key) == PAIRED else _of_stretch(of, number, i)
+            state = _of_pair(of, i) if len(key) == PAIRED else _of_stretch(of, of.regions.of(number, i), looked_into)
             found[key] = state if key not in found else Entered(Enters.UNSEEN)  # two groups that nothing tells apart
     return found
 
@@ -131,10 +133,16 @@ def _of_pair(of: RankComparison, i: int) -> Entered:
     return Entered(Enters.UNSEEN if verdict.unseen_inputs else Enters.AGREES)
 
 
-def _of_stretch(of: RankComparison, number: int, i: int) -> Entered:
+def _looked_into(of: RankComparison, keys: Sequence[Mapping[int, Key]]) -> frozenset[int]:
+    """The first stretches with a collective inside: where more stand apart, the two runs share little."""
+    alone = ((number, i) for number in (0, 1) for i, key in keys[number].items() if len(key) != PAIRED)
+    places = {place for number, i in alone if (place := of.regions.of(number, i)) >= 0}
+    return frozenset(sorted(places, key=of.regions.ends_at)[:MAX_STRETCHES])
+
+
+def _of_stretch(of: RankComparison, place: int, looked_into: frozenset[int]) -> Entered:
     """What flows into the calls without a counterpart around a collective stands for what flows into it."""
-    place = of.regions.of(number, i)
-    if place < 0:
+    if place not in looked_into:
         return Entered(Enters.UNSEEN)
     border = of.regions.border(frozenset((place,)))
     if border.agrees:

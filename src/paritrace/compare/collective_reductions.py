@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from paritrace.compare.collective_evidence import is_whole, steps_with_operators
-from paritrace.compare.collective_held import held_by_step, may_hold
+from paritrace.compare.collective_held import Unsaid, held_by_step
 from paritrace.compare.collective_words import (
     SIDES,
     FoundCollective,
@@ -44,7 +44,7 @@ def reductions(of: RankComparison) -> list[FoundCollective]:
 
 
 def _unequal(of: RankComparison) -> Iterator[Unequal]:
-    held = (held_by_step(of, 0), held_by_step(of, 1))
+    held, unsaid = (held_by_step(of, 0), held_by_step(of, 1)), Unsaid(of)
     for step in sorted(steps_with_operators(of) & (held[0].keys() | held[1].keys())):
         ours, theirs = held[0].get(step, {}), held[1].get(step, {})
         groups: dict[tuple[tuple[int, ...], tuple[int, ...]], list[str]] = defaultdict(list)
@@ -54,15 +54,15 @@ def _unequal(of: RankComparison) -> Iterator[Unequal]:
                 groups[left, right].append(name)
         for holders, names in groups.items():
             unequal = Unequal(step, tuple(sorted(names)), holders)
-            if not _may_be_held(of, unequal):
+            if not _may_be_held(of, unequal, unsaid):
                 yield unequal
 
 
-def _may_be_held(of: RankComparison, unequal: Unequal) -> bool:
+def _may_be_held(of: RankComparison, unequal: Unequal, unsaid: Unsaid) -> bool:
     """Whether the side that reduces less may hold the gradients in a collective that does not say so."""
     number = _more(unequal)
     group = sides_of(of)[number].collectives[unequal.holders[number][-1]].group
-    return may_hold(of, 1 - number, unequal.parameters, step=unequal.step, group=group)
+    return unsaid.may_hold(1 - number, unequal.parameters, step=unequal.step, group=group)
 
 
 def _found(of: RankComparison, unequal: Unequal) -> FoundCollective:
