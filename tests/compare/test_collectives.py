@@ -1,13 +1,19 @@
 """Collectives of built runs on two ranks: pairs, fields, what is missing, what follows from it (CP-1, CP-2a, CP-9)."""
 
+import gc
+import weakref
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from paritrace.compare.engine import compare
+from paritrace.compare.load import Recorded
+from paritrace.compare.ranks import RankComparison, compare_rank
 from paritrace.compare.result import CollectiveKind, Comparison, DifferenceClass, Group, Status
 from paritrace.compare.rows import Compared
+from paritrace.compare.settings import Settings
+from paritrace.compare.sites import Lines
 from paritrace.evidence.calls import GapMark, OriginKind, Phase
 from paritrace.evidence.distributed import Replicated
 from paritrace.evidence.gaps import CountedGap
@@ -376,6 +382,23 @@ def test_rows_are_the_same_when_ranks_are_compared_again_for_them(
     again = compare(open_run(tmp_path / "kept" / "a"), open_run(tmp_path / "kept" / "b"))
     assert list(again.rows) == list(kept.rows)
     assert again.result == kept.result
+
+
+def test_memory_holds_one_rank_at_a_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """CP-17: before the next rank is compared nothing refers to the one before."""
+    seen: list[weakref.ref[object]] = []
+
+    def watched(baseline: Recorded, candidate: Recorded, *, settings: Settings, lines: Lines) -> RankComparison:
+        gc.collect()
+        assert not [rank for rank in seen if rank() is not None]
+        of = compare_rank(baseline, candidate, settings=settings, lines=lines)
+        seen.append(weakref.ref(of.regions))
+        return of
+
+    monkeypatch.setattr("paritrace.compare.engine.CALLS_KEPT", 0)
+    monkeypatch.setattr("paritrace.compare.engine.compare_rank", watched)
+    both(tmp_path, GOOD, Recipe(buckets=WITHOUT))
+    assert len(seen) == WORLD
 
 
 def test_outputs_have_no_say_in_pairing(tmp_path: Path) -> None:
