@@ -110,10 +110,10 @@ def mesh(rank: int, dims: Sequence[str], shape: Sequence[int], *, basis: str = "
     return Mesh(0, tuple(dims), tuple(shape), tuple(coordinate), basis)
 
 
-def draw(identity: int, *, step: int = 0, read: str = "b" * 16) -> Call:
-    """Returns a call that draws from torch's generator for a tensor."""
+def draw(identity: int, *, step: int = 0, read: str = "b" * 16, scope: int = 1) -> Call:
+    """Returns a call that draws from torch's generator for a tensor; of scope 0, outside every module."""
     drawn = (Slot(1, r.FLOAT32, read), Slot(1, RNG_KIND, "a" * 16, 1))
-    return Call(identity, identity + 1, -1, 2, 10, 10, 0, 1 + step, 1, 0, -1, -1, -1, 0, 1, drawn, ())
+    return Call(identity, identity + 1, -1, 2, 10, 10, scope, 1 + step, 1, 0, -1, -1, -1, 0, 1, drawn, ())
 
 
 def collective(

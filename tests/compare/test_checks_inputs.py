@@ -134,3 +134,23 @@ def test_a17_a_stream_that_is_not_a_ranks_own_is_named_with_the_ranks() -> None:
 def test_cp25_generators_that_nobody_draws_from_are_not_judged() -> None:
     found = of(*(with_rng(rank, (0, 0), drawn=False) for rank in (0, 1)))["replicas.rng"]
     assert found.status is Outcome.NOT_APPLICABLE
+
+
+@pytest.mark.parametrize(("scope", "status"), [(0, Outcome.NOT_CHECKABLE), (1, Outcome.FAIL)])
+def test_cp25_weights_drawn_alike_on_all_ranks_before_the_first_module_call_are_no_fault(
+    scope: int, status: Outcome
+) -> None:
+    """Every rank seeds alike and makes the same model: only a draw inside a module, or later, is the training's own."""
+    made = [
+        [
+            replace(record, scope=scope) if isinstance(record, Call) else record
+            for record in one
+            if not later_draw(record)
+        ]
+        for one in meshed((0, 0), "dp")
+    ]
+    assert of(*made)["replicas.rng"].status is status
+
+
+def later_draw(record: object) -> bool:
+    return isinstance(record, Call) and record.context > 1

@@ -48,6 +48,19 @@ def test_a_torn_journal_is_compared_as_far_as_it_reads(tmp_path: Path, kept: flo
     assert "dropped" in result.undetermined_by_reason["baseline"]
 
 
+@pytest.mark.parametrize("killed", ["a", "b"])
+def test_what_a_killed_session_had_not_written_yet_is_no_change(tmp_path: Path, killed: str) -> None:
+    """CA-30, EV-4: its code and configuration are not known, which is not that they are absent."""
+    for name in ("a", "b"):
+        run = training(steps=1).write(tmp_path / name)
+        if name == killed:
+            next(run.glob("sessions/*/receipt.json")).unlink()
+            next(run.glob("sessions/*/calls.jsonl")).write_bytes(b"")
+    result = compare(open_run(tmp_path / "a"), open_run(tmp_path / "b")).result
+    assert result.changed == ()
+    assert {result.ladder[rung] for rung in ("code", "config")} == {"?"}
+
+
 def test_two_empty_runs_are_compared(tmp_path: Path) -> None:
     for name in ("a", "b"):
         RunTable().write(tmp_path / name)

@@ -11,16 +11,28 @@ from paritrace.evidence.surroundings import Surroundings
 
 ABSENT = "absent"
 OWN = frozenset({SourceKind.MAIN, SourceKind.WORKLOAD})
+WRITTEN_LATE = frozenset({"code", "config", "determinism", "device"})  # kinds of which a session writes more as it goes
 MAX_LINES = 3  # of a changed file: enough to recognise the change; the sources are in the runs
 
 
 def changes(baseline: Recorded, candidate: Recorded, *, lines: Lines) -> tuple[Change, ...]:
-    """List what differs around two sessions, in the order in which an engineer looks."""
+    """List what differs around two sessions, in the order in which an engineer looks.
+
+    What a session without a receipt had not written when it was cut off is not known to be absent: it is no change.
+    """
     found = [*_code(baseline, candidate, lines), *_config(baseline, candidate), *_states(baseline, candidate)]
     ours, theirs = baseline.session.surroundings, candidate.session.surroundings
     if isinstance(ours, Surroundings) and isinstance(theirs, Surroundings):
         found += _around(ours, theirs)
-    return tuple(found)
+    cut = (baseline.session.receipt is None, candidate.session.receipt is None)
+    return tuple(change for change in found if not _unwritten(change, cut))
+
+
+def _unwritten(change: Change, cut: tuple[bool, bool]) -> bool:
+    if change.kind not in WRITTEN_LATE:
+        return False
+    values = (change.baseline, change.candidate)
+    return any(value in (ABSENT, "") for value, is_cut in zip(values, cut, strict=True) if is_cut)
 
 
 def _code(baseline: Recorded, candidate: Recorded, lines: Lines) -> Iterator[Change]:

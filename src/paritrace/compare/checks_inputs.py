@@ -8,6 +8,7 @@ from paritrace.evidence.definition import Definition
 from paritrace.evidence.gaps import Gap
 
 BATCH, BATCH_ORDER, RNG = "batch", "batch_order", "rng"
+SET_UP_STEP, NO_MODULE = 0, 0  # a script makes its model before its first step ends, outside every module's forward
 
 
 class Inputs:
@@ -75,6 +76,8 @@ class InputRows:
         context = self._contexts.get(call.context)
         if origin is None or context is None or context.phase is not Phase.FORWARD:
             return
+        if context.step == SET_UP_STEP and call.scope == NO_MODULE:
+            return  # replicas draw their first weights alike on purpose; what a training draws shows in modules and later
         drawn, key = self._inputs.drawn, (origin.name, context.step)
         drawn[key] = drawn.get(key, 0) | 1 << self._rank
         read = tuple(slot.bits for slot in call.inputs if slot.kind not in self._rng_kinds)

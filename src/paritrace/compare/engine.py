@@ -55,10 +55,11 @@ def compare(a: Run, b: Run, settings: Settings = DEFAULT, *, by: JudgedBy | None
     rows: list[RankRows] = []
     changed: tuple[Change, ...] = ()
     num_calls = 0
+    teller = _most_whole(pairs)
     for pair in pairs:
         again = partial(_compare_sessions, (a, b), pair, settings=settings, lines=lines)
         of = again()
-        if not alone:
+        if pair is teller:
             changed = changes(of.sides.baseline.recorded, of.sides.candidate.recorded, lines=lines)
         alone.append(summarise(of, _judgement(of, by, settings)))
         num_calls += len(of.sides.baseline.calls) + len(of.sides.candidate.calls)
@@ -80,6 +81,12 @@ def _settled(result: Comparison, ranks: Sequence[RankSummary], rows: Sequence[Ra
         return result
     number = next((n for n, rank in enumerate(ranks) if rank.items and rank.items[0].difference is first), None)
     return result if number is None else replace(result, settled=settled(rows[number].comparison(), first))
+
+
+def _most_whole(pairs: Sequence[tuple[SessionView, SessionView]]) -> tuple[SessionView, SessionView] | None:
+    """The first pair whose sessions both wrote to their end: of one that was cut off, not all is known."""
+    whole = (pair for pair in pairs if all(view.receipt is not None for view in pair))
+    return next(whole, pairs[0] if pairs else None)
 
 
 def _compare_sessions(

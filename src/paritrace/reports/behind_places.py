@@ -18,8 +18,8 @@ def place_facts(place: Difference) -> list[str]:
         f"call: {place.function} in {module_or_root(place.module)} (level {place.level})",
         f"group: {place.group.value}: {GROUPS[place.group]}{f': {place.cause}' if place.cause else ''}",
         f"before it: {count(place.undetermined_before, 'undetermined call')}",
-        f"baseline {place.baseline_site}: {place.baseline_source or '(source text not recorded)'}",
-        f"candidate {place.candidate_site}: {place.candidate_source or '(source text not recorded)'}",
+        _source("baseline", place.baseline_site, place.baseline_source, place=place),
+        _source("candidate", place.candidate_site, place.candidate_source, place=place),
     ]
     if place.region:
         facts.append(f"a region of {place.region_calls[0]:,} baseline and {place.region_calls[1]:,} candidate calls")
@@ -28,6 +28,12 @@ def place_facts(place: Difference) -> list[str]:
         facts.append(f"    baseline {slot.baseline}  candidate {slot.candidate}")
         facts += [f"    bytes [{begin:,}, {end:,}) differ" for begin, end in slot.byte_ranges]
     return facts + [f"look next: {line}" for line in place.next_to_see]
+
+
+def _source(side: str, site: str, source: str, *, place: Difference) -> str:
+    if not site:  # of a stretch or a missing collective one side may have no call
+        return f"{side}: {'no call here' if place.region or place.collective else 'no source line recorded'}"
+    return f"{side} {site}: {source or '(source text not recorded)'}"
 
 
 def first(comparison: Comparison, _part: str) -> Behind:
