@@ -69,3 +69,28 @@ def test_the_same_training_twice_agrees(tmp_path: Path) -> None:
     assert again.ladder["config"] in (Mark.AGREES, Mark.UNDETERMINED)
     names = again.coverage["baseline"].not_captured
     assert not [name for name in names if name.startswith(("scheduler (", "grad_scaler (", "sampler_position ("))]
+
+
+def draw_and_train(run: Path, *, steps: int, seed: int = 3) -> Path:
+    gc.collect()
+    torch.manual_seed(0)
+    model = torch.nn.Linear(4, 1)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    torch.manual_seed(seed)
+    with paritrace.trace(run, diff=False):
+        for _ in range(steps):
+            optimizer.zero_grad()
+            model(torch.randn(8, 4)).square().mean().backward()
+            optimizer.step()
+    return run
+
+
+def test_a_run_that_ends_earlier_does_not_draw_other_random_numbers(tmp_path: Path) -> None:
+    """CA-29, CP-8: its last state is that of its end, the other's that after the next batch was drawn."""
+    short, long = draw_and_train(tmp_path / "short", steps=2), draw_and_train(tmp_path / "long", steps=4)
+    for found in (compared(short, long), compared(long, short)):
+        assert found.first_difference is None
+        assert outside(found) == set()
+        assert found.ladder["rng"] is Mark.AGREES
+    other = compared(short, draw_and_train(tmp_path / "other", steps=4, seed=4))
+    assert other.ladder["rng"] is Mark.BEYOND

@@ -83,7 +83,11 @@ def compare_digests(baseline: Recorded, candidate: Recorded, *, settings: Settin
         else:
             found.different[key] = DigestDifference(*key, left, right, places[0][key], places[1][key])
     _join_orders(found)
-    for key in (*_idle_generators(found, ours, theirs), *_idle_positions(found)):
+    for key in {
+        *_idle_generators(found, ours, theirs),
+        *_idle_positions(found),
+        *_ended_generators(found, ours, theirs),
+    }:
         del found.different[key]
         found.unknown.add(key)
     return found
@@ -120,6 +124,16 @@ def _idle_generators(found: Digests, ours: Figures, theirs: Figures) -> list[Key
 def _idle_positions(found: Digests) -> list[Key]:
     """Differing states of samplers and loaders in steps whose batches agree: they gave the same data all the same."""
     return [key for key in found.different if key[3] in POSITIONS and not found.differs(key[0], "batch", "batch_order")]
+
+
+def _ended_generators(found: Digests, ours: Figures, theirs: Figures) -> list[Key]:
+    """Differing states of generators in a step that one side alone went into.
+
+    The begin of a step is taken when its first batch is read, after what was drawn for it; the last one of a session
+    is taken when the session ends, before anything was drawn: two moments, of which a difference says nothing.
+    """
+    entered = [{key[0] for key in figures if key[2] != "begin"} for figures in (ours, theirs)]
+    return [key for key in found.different if key[3] == "rng" and (key[0] in entered[0]) != (key[0] in entered[1])]
 
 
 def _moved_generators(figures: Figures) -> set[str]:
