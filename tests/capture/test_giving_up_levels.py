@@ -135,6 +135,18 @@ def test_levels_within_the_budget_stay() -> None:
     assert [reason for _, _, reason in marks(training.recorder, training.disk)] == ["begin", "steps"]
 
 
+def test_what_a_script_does_before_its_first_step_does_not_make_observing_look_cheap() -> None:
+    """CA-2: a minute of imports and of making the model is no part of what a step costs."""
+    training = Training({Level.OP: 40, Level.MODULE: 1}, settings=CaptureSettings(levels=OP))
+    training.clock.move(60_000_000_000)
+    training.recorder.set_up_ended()
+    for _ in range(2):
+        training.step()
+    found = marks(training.recorder, training.disk)
+    assert [step for step, _, _ in found] == [0, 1]
+    assert found[1][2].startswith("budget: observing took 41.0% of the workload's own time")
+
+
 def test_where_even_the_digests_cost_too_much_this_is_told_once() -> None:
     training = Training({Level.DIGEST: 6}, settings=CaptureSettings(steps=(0, 1)))
     for _ in range(5):

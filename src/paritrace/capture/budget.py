@@ -15,16 +15,24 @@ class Budget:
         self._share = share
         self._judged: set[Levels] = set()
         self._own = OwnTime(recorder.now_ns)
+        self._from_ns = 0  # when the first step began
 
     def install(self) -> None:
         """To be called before the observers are made: they ask the recorder whether to be measured."""
         self._recorder.own_time = self._own
+        self._recorder.set_up_ended = self._start
         self._recorder.judge_cost = self._judge
+
+    def _start(self) -> None:
+        """Forgets what went before the first step: beside imports and making a model every capture looks cheap."""
+        self._own.total_ns = 0
+        self._from_ns = self._recorder.now_ns()
 
     def _judge(self, step_ns: int) -> str:
         """Why the step that ends now costs too much, or "". `step_ns`: from the end of the one before."""
         own_ns, self._own.total_ns = self._own.total_ns, 0
         recorder = self._recorder
+        step_ns = min(step_ns, recorder.now_ns() - self._from_ns)
         levels = recorder.levels
         if levels in self._judged or recorder.plan.has_window(recorder.steps.step):
             return ""

@@ -65,6 +65,7 @@ class Recorder:
         self.after_step: Callable[[], None] = _nothing
         self.listen: Callable[[], None] = _nothing  # before the levels of a step are taken
         self.step_begins: Callable[[], None] = _nothing  # after that
+        self.set_up_ended: Callable[[], None] = _nothing  # the first step of the session begins
         self.own_time: OwnTime | None = None  # measured where a budget was given
         self.judge_cost: Callable[[int], str] = _no_complaint  # ns of the step -> why its levels cost too much, or ""
         self.set_levels("begin")

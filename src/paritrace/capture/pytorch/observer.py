@@ -178,6 +178,8 @@ class TorchObserver:
     def _begin_step(self) -> None:
         if self._begun_step == self._recorder.steps.step:
             return
+        if self._begun_step < 0:
+            self._recorder.set_up_ended()
         self._begun_step = self._recorder.steps.step
         self._guarded(self._registers.meshes.look)
         self._inventory.begin()
