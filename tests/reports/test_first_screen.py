@@ -241,3 +241,11 @@ def test_ca30_a_long_changed_line_is_shown_as_a_diff_shows_it() -> None:
     assert before.rstrip().endswith("dim=1)")
     assert after.strip().startswith("+")
     assert after.endswith("dim=-1)")
+
+
+def test_cp29_steps_that_one_side_alone_went_through_are_named() -> None:
+    agreeing = comparisons.agreeing()
+    shorter = replace(agreeing.coverage["candidate"], steps_seen=(0, 1), expected_steps=2)
+    lines = first_screen(replace(agreeing, coverage={**agreeing.coverage, "candidate": shorter})).splitlines()
+    assert sum("step 2: of the baseline alone" in line for line in lines) == 1
+    assert not any("alone" in line for line in first_screen(agreeing).splitlines())

@@ -41,6 +41,7 @@ def _not_seen(comparison: Comparison) -> Iterator[str]:
     for side, coverage in comparison.coverage.items():  # a run that was cut off explains the calls without partners
         yield from _attended(side, coverage)
         yield from _ended(side, coverage)
+    yield from _steps_of_one_side(comparison)
     yield from _undetermined(comparison)
     for side, coverage in comparison.coverage.items():
         yield from (line for remark in coverage.remarks for line in paragraph(f"{side}: {remark}", most=2))
@@ -54,6 +55,15 @@ def not_folded(comparison: Comparison) -> list[int]:
     """The ranks of one side only that no fold made part of the comparison: unlike layouts have unlike ranks."""
     folded = set() if comparison.folds is None else {rank for side in comparison.folds.ranks for rank in side}
     return [rank for rank in comparison.ranks_missing if rank not in folded]
+
+
+def _steps_of_one_side(comparison: Comparison) -> Iterator[str]:
+    """Names the steps that one side alone went through on all of its ranks: the other ended earlier or began later."""
+    seen = {side: set(coverage.steps_seen) for side, coverage in comparison.coverage.items()}
+    for side, steps in seen.items():
+        alone = steps.difference(*(others for other, others in seen.items() if other != side))
+        if alone:
+            yield shorten(f"step {ranges(sorted(alone))}: of the {side} alone", width=CONTENT)
 
 
 def _attended(side: str, coverage: SideCoverage) -> Iterator[str]:
