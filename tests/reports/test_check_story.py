@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from paritrace.compare.checks_result import Evidence, Invariant, Outcome, Parting
 from paritrace.reports.check_screen import check_screen
-from paritrace.reports.check_story import sentence, story_of
+from paritrace.reports.check_story import in_order, sentence, story_of
 from tests.reports.test_check_screen import checked
 from tests.reports.test_first_screen import assert_within_bounds
 
@@ -57,3 +57,13 @@ def test_su12_a_hostile_name_stays_harmless_and_short_in_the_first_line() -> Non
     assert_within_bounds(screen)
     assert "\x1b" not in screen
     assert screen.startswith("[check]     Gradient of ")
+
+
+def test_cp25_of_one_failure_on_two_ranks_the_earlier_step_comes_first() -> None:
+    """A NaN that came in on rank 1 is not hidden behind what it made of rank 0 two steps later."""
+
+    def nan(rank: int, step: int) -> Invariant:
+        return Invariant("values.finite", Outcome.FAIL, rank, step, "no NaN", Evidence())
+
+    other = Invariant("parameters.change", Outcome.FAIL, 0, 1, "each changes", Evidence())
+    assert in_order([nan(0, 16), other, nan(1, 14)]) == [nan(1, 14), nan(0, 16), other]

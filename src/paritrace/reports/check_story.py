@@ -1,5 +1,6 @@
 """Tells failures of check that belong together as one: a gradient that parts, then its parameter, then its state."""
 
+import sys
 from collections.abc import Iterable, Sequence
 
 from msgspec import Struct
@@ -37,8 +38,10 @@ class Story(Struct, frozen=True):
 
 
 def in_order(failed: Iterable[Invariant], /) -> list[Invariant]:
-    """Returns failures, the most telling first."""
-    return sorted(failed, key=lambda invariant: _place(invariant.id))
+    """Returns failures, the most telling first; of one invariant on several ranks, the earliest step."""
+    found = list(failed)
+    nth = {one.id: place for place, one in reversed(list(enumerate(found)))}
+    return sorted(found, key=lambda one: (_place(one.id), nth[one.id], one.step if one.step >= 0 else sys.maxsize))
 
 
 def _place(identity: str) -> int:
