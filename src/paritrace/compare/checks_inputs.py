@@ -77,7 +77,7 @@ class InputRows:
         if origin is None or context is None or context.phase is not Phase.FORWARD:
             return
         if context.step == SET_UP_STEP and call.scope == NO_MODULE:
-            return  # replicas draw their first weights alike on purpose; what a training draws shows in modules and later
+            return  # replicas draw their first weights alike on purpose; what a training draws shows later
         drawn, key = self._inputs.drawn, (origin.name, context.step)
         drawn[key] = drawn.get(key, 0) | 1 << self._rank
         read = tuple(slot.bits for slot in call.inputs if slot.kind not in self._rng_kinds)
