@@ -106,7 +106,7 @@ def test_the_next_epochs_iterator_is_found_when_the_last_one_has_gone() -> None:
     gc.collect()
     place = iter(loader)
     assert len([next(place) for _ in range(2)]) == 2
-    assert "2" in positions(5), "a look is due at steps 0, 1, 2, 4, 8 …, and when something has gone"
+    assert "2" in positions(5), "a look is due at steps 0, 1, 4, 16 …, and when something has gone"
 
 
 def test_nothing_is_kept_alive() -> None:
