@@ -16,7 +16,6 @@ from enum import StrEnum
 from itertools import compress
 from typing import Any
 
-
 RARER = 4  # what a training has of these it makes before its first steps; later looks find what they hardly ever find
 
 
