@@ -40,26 +40,22 @@ class Judged:
     inside: frozenset[Moment]
     weights: dict[int, bool]  # steps at which parameters that modules read are judged -> whether all are inside
 
-    @property
-    def largest(self) -> Excess | None:
-        """The judged output that is furthest out, measured by what stays inside."""
-        return max((*self.outputs.values(), *self.numbers.values()), key=_out, default=None)
-
     def around(self, sides: Sides, i: int) -> Excess | None:
         """The excess of the innermost judged call that is, or encloses, a call of the baseline."""
         return self.outputs.get(self.enclosing(sides, i))
 
     def enclosing(self, sides: Sides, i: int) -> int:
         """The innermost judged call that is, or encloses, a call of the baseline; -1 without any."""
-        return next((at for at in (i, *_parents(sides, i)) if at in self.outputs), -1)
+        return next((at for at in (i, *parents(sides, i)) if at in self.outputs), -1)
 
     def gain(self, sides: Sides, i: int) -> Excess | None:
         """The error of a call's output in errors of its input, against the draws' (figure "gain"); None if unknown.
 
         `error` is the candidate's gain, `expected` the draws' median and `ratio` how many of those it is.
         """
-        inputs = [place for place in self.envelope.draws if place[0] == sides.baseline.calls[i].id and place[1] == "i"]
-        outputs = [place for place in self.envelope.draws if place[0] == sides.baseline.calls[i].id and place[1] == "o"]
+        call = sides.baseline.calls[i]
+        inputs = [place for n in range(len(call.inputs)) if (place := (call.id, "i", n)) in self.envelope.draws]
+        outputs = [place for n in range(len(call.outputs)) if (place := (call.id, "o", n)) in self.envelope.draws]
         found = _found(sides, i)
         if not inputs or not outputs or not all(place in found for place in (*inputs, *outputs)):
             return None
@@ -179,8 +175,8 @@ def _exits(sides: Sides, envelope: Envelope, found: dict[int, dict[int, Excess]]
     calls = sides.baseline.calls
     out = {i: worst for i, judged in found.items() if (worst := _worst(judged)).excess.beyond}
     candidates = {i for i in out if _inside(sides, envelope, i, own=False)}
-    enclosing = {parent for i in candidates for parent in _parents(sides, i)}
-    enclosing |= {parent for i in out if not _inside(sides, envelope, i, own=True) for parent in _parents(sides, i)}
+    enclosing = {parent for i in candidates for parent in parents(sides, i)}
+    enclosing |= {parent for i in out if not _inside(sides, envelope, i, own=True) for parent in parents(sides, i)}
     started: set[Moment] = set()
     for i in sorted(out, key=lambda i: calls[i].left):
         step, _, phase = sides.baseline.context_of(i)
@@ -212,7 +208,8 @@ def _inside(sides: Sides, envelope: Envelope, i: int, *, own: bool) -> bool:
     )
 
 
-def _parents(sides: Sides, i: int) -> Iterator[int]:
+def parents(sides: Sides, i: int) -> Iterator[int]:
+    """The calls of the baseline that enclose one, the innermost first."""
     side = sides.baseline
     at = side.index_of.get(side.calls[i].parent, -1)
     while at >= 0:

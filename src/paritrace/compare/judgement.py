@@ -2,13 +2,12 @@
 (CP-8b, CP-10a)."""
 
 import re
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 from paritrace.compare.blames import Blame
 from paritrace.compare.describe import pair_difference
 from paritrace.compare.envelope import MIN_DRAWS, Envelope, Excess
-from paritrace.compare.exits import Exit, Judged, judge
+from paritrace.compare.exits import Exit, Judged, judge, parents
 from paritrace.compare.outside import Moment, moment_of_call
 from paritrace.compare.placing import UNDECIDED, Placed
 from paritrace.compare.ranks import RankComparison
@@ -124,7 +123,7 @@ def envelope_used(ranks: list[RankJudgement]) -> EnvelopeUsed | None:
 def _is_inside(of: RankComparison, item: Placed, exits: set[int]) -> bool:
     """Whether a statement is about a call, or a stretch of calls, that a call which exits encloses."""
     start = _first_call(of, item)
-    return start >= 0 and any(i in exits for i in (start, *_parents(of, start)))
+    return start >= 0 and any(i in exits for i in (start, *parents(of.sides, start)))
 
 
 def _first_call(of: RankComparison, item: Placed) -> int:
@@ -134,14 +133,6 @@ def _first_call(of: RankComparison, item: Placed) -> int:
         return item.root[1]
     stretch = of.stretches.found[item.root[1]]
     return stretch.a[0] if stretch.a else stretch.after[0]
-
-
-def _parents(of: RankComparison, i: int) -> Iterator[int]:
-    side = of.sides.baseline
-    at = side.index_of.get(side.calls[i].parent, -1)
-    while at >= 0:
-        yield at
-        at = side.index_of.get(side.calls[at].parent, -1)
 
 
 def _with_strength(of: RankComparison, item: Placed, by: RankJudgement, judged: Judged) -> Placed:

@@ -1,4 +1,7 @@
-"""Where differences come from: one group per differing call, regions that originate, consequences counted (CP-8)."""
+"""Where differences come from: one group per differing call, regions that originate, consequences counted (CP-8).
+
+Longer than 400 lines: the rules decide one call after another in order, on state that all of them share.
+"""
 
 from bisect import bisect_left, bisect_right, insort
 

@@ -4,6 +4,8 @@ A line that starts with `{` is a definition or a mark, tagged by `type`; a line 
 by its first element (`c` call, `d` detail, `s` state, `w` completion). Ids of definitions are per session and are
 defined on an earlier line than their first use (CA-4), so that a killed capture reads. The first line is
 `JournalHeader`. docs/formats/calls.md is the format's description.
+
+Longer than 400 lines: the records of one format, and nothing else, so that a reader has them in one place.
 """
 
 from enum import IntEnum, IntFlag, StrEnum

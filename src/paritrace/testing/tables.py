@@ -1,4 +1,7 @@
-"""Builds real run directories call by call, with real fingerprints of the arrays that are passed in."""
+"""Builds real run directories call by call, with real fingerprints of the arrays that are passed in.
+
+Longer than 400 lines: one builder with a short method for each kind of record of the journal.
+"""
 
 from __future__ import annotations
 

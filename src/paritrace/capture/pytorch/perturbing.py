@@ -39,7 +39,6 @@ class Perturbing:
         self._steps = steps
         self._phase: tuple[int, Phase] = (-1, Phase.FORWARD)
         self._ordinal = 0
-        self.moved = 0
 
     def results(self, operator: Operator, arguments: tuple[Any, ...], result: Any, *, in_module: bool) -> None:
         """Move what an operator has just returned or written."""
@@ -70,7 +69,6 @@ class Perturbing:
         drawn = np.random.Generator(np.random.Philox(np.random.SeedSequence(key)))
         moves = drawn.integers(-1, 2, bits.shape, dtype=np.int8).astype(f"i{bits.itemsize}") * free
         bits += moves.view(bits.dtype)  # a negative move wraps around, as the bits of two's complement do
-        self.moved += int(np.count_nonzero(moves))
 
 
 def _bits(address: int, kind: KnownKind, word: type[np.unsignedinteger[Any]]) -> npt.NDArray[Any]:
