@@ -30,11 +30,13 @@ from paritrace.evidence.blackbox import Cause
 from paritrace.evidence.gaps import CountedGap, Gap
 from paritrace.files import LOCAL, Files
 from paritrace.process.identity import own_identity
+from paritrace.runs.attaching import JSON_DOCUMENT
 from paritrace.runs.attendance import CAPTURED_RANKS
 from paritrace.runs.draws import PERTURB_SEED
 from paritrace.runs.envelope import AttachmentKind, Receipt, Role, SessionStatus
 from paritrace.runs.launch import launch_of
 from paritrace.runs.opening import SessionRequest, begin_session
+from paritrace.runs.request import TITLE, RunRequest, encode_request
 from paritrace.runs.session import OpenSession
 
 if TYPE_CHECKING:
@@ -46,11 +48,13 @@ DRAIN_SECONDS = 10.0  # of the 30 s that launchers leave between SIGTERM and SIG
 
 @dataclass(frozen=True, kw_only=True)
 class Workload:
-    """What is being captured: its root folder, its main script (absolute; None in a notebook) and its arguments."""
+    """What is being captured: its root folder, its main script (absolute; None in a notebook), its arguments, and what
+    `paritrace run` was asked for (None where nothing can start it again, as in a notebook)."""
 
     root: Path
     main: Path | None
     argv: tuple[str, ...]
+    request: RunRequest | None = None
 
 
 class Capture:
@@ -251,6 +255,8 @@ def begin(
             torch=NO_TORCH,
         )
     )
+    if workload.request is not None:
+        session.attach_copy(AttachmentKind.OTHER, TITLE, encode_request(workload.request), JSON_DOCUMENT)
     writer = JournalWriter(
         session.open_journal(),
         max_bytes=settings.max_bytes,

@@ -41,6 +41,7 @@ COMMANDS = {
     "completion": Entry("paritrace.cli.completion:completion", "Print the shell's completion script."),
 }
 READ_NO_SETTINGS = frozenset({"completion"})
+NO_SETTINGS_FILE = "PARITRACE_NO_SETTINGS_FILE"  # set for runs that paritrace itself starts
 
 
 class LazyGroup(click.Group):
@@ -112,6 +113,8 @@ def paritrace(ctx: click.Context) -> None:
 def _defaults_from_file(name: str) -> dict[str, object]:
     from paritrace.cli.settings_file import check_command_names, defaults_of, read_nearest, table_of
 
+    if os.environ.get(NO_SETTINGS_FILE):
+        return {}
     settings = read_nearest(Path.cwd())
     check_command_names(settings, known=COMMANDS)
     if name not in settings.tables:

@@ -108,6 +108,8 @@ class _RunCommand(click.Command):
 @click.option("--title", default="", help="A title for people.")
 @click.option("--tag", "tags", multiple=True, help="A tag, repeatable.")
 @click.option("--local-rank-argument", is_flag=True, hidden=True, help="Give SCRIPT --local_rank=N, as DeepSpeed does.")
+@click.option("--launched-by", hidden=True, help="The --launcher that started this rank, for the run's own record.")
+@click.option("--of-draws", type=int, hidden=True, help="The --perturb that started this run, for its own record.")
 @click.argument("workload", nargs=-1, type=click.UNPROCESSED, required=True, metavar="SCRIPT|MODULE [ARG...]")
 @click.pass_context
 def run(
@@ -121,8 +123,8 @@ def run(
     from paritrace.capture.session import without_capture
 
     try:
-        workload = _with_local_rank(workload) if options["local_rank_argument"] else workload
-        target = _find(workload, module=module)
+        own = _with_local_rank(workload) if options["local_rank_argument"] else workload
+        target = _find(own, module=module)
         chosen = parse_ranks(ranks)
         settings = None if without_capture() else _settings(options, ranks=chosen)
         if options["perturb"] is not None:
@@ -131,7 +133,7 @@ def run(
             ctx.exit(_launched(ctx, str(options["launcher"]), output, capture=settings is not None))
         capture = None
         if settings is not None and _wanted(chosen):
-            capture = _begin(output, target, settings)
+            capture = _begin(ctx, output, target, settings)
     except ParitraceError as error:
         note(f"{error.outcome.value}: {error.message} [{error.code}]")
         note(f"    fix: {error.fix}")
@@ -215,22 +217,18 @@ def _settings(options: dict[str, object], *, ranks: tuple[int, ...] | None) -> C
     )
 
 
-def _begin(output: Path | None, target: Target, settings: CaptureSettings) -> Capture:
+def _begin(ctx: click.Context, output: Path | None, target: Target, settings: CaptureSettings) -> Capture:
     from paritrace.capture.api import set_current
     from paritrace.capture.session import Workload, begin
     from paritrace.capture.sites import workload_root
+    from paritrace.cli.run_request import request_record
 
     if output is None:
         raise _no_output()
-    capture = begin(
-        output,
-        settings,
-        workload=Workload(
-            root=workload_root(target.path, imported_from=Path(target.search_path)),
-            main=target.path,
-            argv=target.argv,
-        ),
-    )
+    root = workload_root(target.path, imported_from=Path(target.search_path))
+    asked = cast(tuple[str, ...], ctx.params["workload"])
+    request = request_record(ctx, asked, root=root, main=target.path, argv=settings.argv)
+    capture = begin(output, settings, workload=Workload(root=root, main=target.path, argv=target.argv, request=request))
     set_current(capture)
     return capture
 

@@ -10,7 +10,9 @@ from typing import cast
 import click
 from click.core import ParameterSource
 
-NOT_PASSED_ON = frozenset({"launcher", "local_rank_argument", "module"})  # those the inner command has from us
+NOT_PASSED_ON = frozenset(
+    {"launcher", "launched_by", "local_rank_argument", "module"}
+)  # those the inner command has from us
 
 
 def launch(ctx: click.Context, text: str, *, capture: bool) -> int:
@@ -25,9 +27,8 @@ def launch(ctx: click.Context, text: str, *, capture: bool) -> int:
     name, *arguments = cast(tuple[str, ...], ctx.params["workload"])
     workload = Workload(name, tuple(arguments), bool(ctx.params["module"]))
     launcher = launcher_command(text, python=sys.executable)
-    command = (
-        launcher.captured(workload, tuple(options_of(ctx, without=NOT_PASSED_ON))) if capture else launcher.of(workload)
-    )
+    options = (*options_of(ctx, without=NOT_PASSED_ON), f"--launched-by={text}")
+    command = launcher.captured(workload, options) if capture else launcher.of(workload)
     return run_in_our_place(command, environment=os.environ)
 
 

@@ -14,7 +14,7 @@ from paritrace.cli.run_launcher import options_of
 from paritrace.errors import RequestError
 
 MIN_DRAWS = 8  # CP-10a: with fewer the printed rate, 1 / (draws + 1), says little
-NOT_PASSED_ON = frozenset({"perturb", "output", "module"})
+NOT_PASSED_ON = frozenset({"perturb", "of_draws", "output", "module"})
 
 
 def run_with_draws(ctx: click.Context, num_draws: int, output: Path, *, capture: bool) -> int:
@@ -32,6 +32,7 @@ def run_with_draws(ctx: click.Context, num_draws: int, output: Path, *, capture:
     workload = cast(tuple[str, ...], ctx.params["workload"])
     flag = ("--module",) if ctx.params["module"] else ()
     head = (sys.executable, "-m", "paritrace", "run", *options_of(ctx, without=NOT_PASSED_ON))
+    head = (*head, f"--of-draws={num_draws}")
     status = run_in_our_place((*head, f"--output={output}", *flag, *workload), environment=os.environ)
     if status or not capture:
         return status

@@ -19,6 +19,7 @@ class Format(NamedTuple):
 
 FORMATS = {
     "run": Format(("paritrace.runs.envelope:Envelope",), "run.json, the envelope of a run directory"),
+    "request": Format(("paritrace.runs.request:RunRequest",), "the attachment `request`: how a run is run again"),
     "calls": Format(
         ("paritrace.evidence.calls:Mark", "paritrace.evidence.calls:Row"),
         "one line of calls.jsonl, a session's journal",
