@@ -22,10 +22,11 @@ from paritrace.evidence.distributed import (
     Placement,
     Replicated,
 )
+from paritrace.evidence.dumps import Dumped, Golden, GoldenGradient
 from paritrace.evidence.gaps import CaptureGap, CountedGap, Gap
 
 FORMAT = "paritrace-calls"
-VERSION = "1.1"
+VERSION = "1.2"
 
 
 class Level(StrEnum):
@@ -297,6 +298,9 @@ Mark = (
     | CollectiveCounts
     | BlackBox
     | Trigger
+    | Dumped
+    | Golden
+    | GoldenGradient
     | EndMark
 )
 

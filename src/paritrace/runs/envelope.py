@@ -10,7 +10,7 @@ from paritrace.evidence.surroundings import Surroundings
 from paritrace.runs.launch import Start
 
 FORMAT = "paritrace-run"
-VERSION = "1.0"
+VERSION = "1.1"
 
 ENVELOPE_NAME = "run.json"
 SESSIONS_FOLDER = "sessions"
@@ -45,6 +45,7 @@ class AttachmentKind(StrEnum):
     COMPARISON = "comparison"
     REPORT = "report"
     SOURCE = "source"
+    TENSOR = "tensor"  # since 1.1
     OTHER = "other"
 
 

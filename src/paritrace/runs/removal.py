@@ -6,6 +6,7 @@ from pathlib import Path
 from msgspec import Struct
 
 from paritrace.errors import EvidenceError, HostError, Outcome
+from paritrace.evidence.dumps import TENSORS_FOLDER
 from paritrace.files import LOCAL, TEMPORARY_PREFIX, Files
 from paritrace.runs.documents import read_envelope
 from paritrace.runs.envelope import ATTACHMENTS_FOLDER, ENVELOPE_NAME, LOCK_NAME, SESSIONS_FOLDER, TRIGGERS_FOLDER
@@ -13,7 +14,17 @@ from paritrace.runs.pack import peek_envelope, require_not_running
 
 COMPARISONS_FOLDER = "comparisons"
 REMOVED_PREFIX = f"{TEMPORARY_PREFIX}removed-"  # a folder of this name is a removal that was cut off
-_OURS = frozenset({ENVELOPE_NAME, LOCK_NAME, SESSIONS_FOLDER, ATTACHMENTS_FOLDER, COMPARISONS_FOLDER, TRIGGERS_FOLDER})
+_OURS = frozenset(
+    {
+        ENVELOPE_NAME,
+        LOCK_NAME,
+        SESSIONS_FOLDER,
+        ATTACHMENTS_FOLDER,
+        COMPARISONS_FOLDER,
+        TRIGGERS_FOLDER,
+        TENSORS_FOLDER,
+    }
+)
 
 
 class Removed(Struct, frozen=True):
