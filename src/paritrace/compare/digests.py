@@ -1,5 +1,6 @@
 """Comparing what is known of each step without its calls: state inventory, losses, gradient norms (CA-29, A-13)."""
 
+from collections import Counter
 from collections.abc import Iterator
 from typing import NamedTuple
 
@@ -123,7 +124,8 @@ def _idle_generators(found: Digests, ours: Figures, theirs: Figures) -> list[Key
 
 def _idle_positions(found: Digests) -> list[Key]:
     """Differing states of samplers and loaders in steps whose batches agree: they gave the same data all the same."""
-    return [key for key in found.different if key[3] in POSITIONS and not found.differs(key[0], "batch", "batch_order")]
+    other_data = {key[0] for key in found.different if key[3] in (BATCH, BATCH_ORDER)}
+    return [key for key in found.different if key[3] in POSITIONS and key[0] not in other_data]
 
 
 def _ended_generators(found: Digests, ours: Figures, theirs: Figures) -> list[Key]:
@@ -159,8 +161,10 @@ def _recorded_figures(side: Recorded, settings: Settings) -> Iterator[Figure]:
     for state in side.states:
         for key, value in _state(side, state, settings):
             yield state, key, value
-    for place, loss in enumerate(side.losses):
-        earlier = sum(other.step == loss.step and other.microbatch == loss.microbatch for other in side.losses[:place])
+    seen = Counter[tuple[int, int]]()
+    for loss in side.losses:
+        earlier = seen[loss.step, loss.microbatch]
+        seen[loss.step, loss.microbatch] += 1
         name = "loss" if not earlier else f"loss[{earlier}]"
         yield loss, (loss.step, loss.microbatch, "loss", "loss", name), _value(loss.value)
     for step in side.steps:

@@ -1,7 +1,7 @@
 """The ladder: the order in which an engineer checks by hand, one mark per rung (CP-29)."""
 
 from collections import defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 
 from paritrace.compare.digests import Digests, Key
@@ -91,16 +91,19 @@ def _idle(rank: RankComparison, *, backwards: bool) -> frozenset[int]:
 
 def first_differing_step(rank: RankComparison) -> int | None:
     """The first step of a rank at which a call, a loss, a norm or a state differs."""
-    steps = [_made_in(rank, key) for key in rank.digests.different]
-    steps += [rank.sides.baseline.context_of(i)[0] for i in rank.origins.blames]
+    compared = rank.digests.steps_inside()
+    steps = {_made_in(key, compared) for key in rank.digests.different}
+    calls = rank.sides.baseline.calls
+    contexts = {calls[i].context for i in rank.origins.blames}
+    steps |= {rank.sides.baseline.recorded.contexts[context].step for context in contexts}
     return min(steps, default=None)
 
 
-def _made_in(rank: RankComparison, key: Key) -> int:
+def _made_in(key: Key, compared: Collection[int]) -> int:
     """Weights that differ at the begin of a step were made in the step before, where that was compared."""
     before = key[0] - 1
     made_before = key[2] == "begin" and key[3] in ("parameter", "buffer", "optimizer_state")
-    return before if made_before and before in rank.digests.steps_inside() else key[0]
+    return before if made_before and before in compared else key[0]
 
 
 def ladder(ranks: Sequence[RungFacts], changed: Sequence[Change], *, step: int) -> dict[str, Mark]:
