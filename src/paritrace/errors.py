@@ -18,20 +18,29 @@ class ParitraceError(Exception):
     """Every error of paritrace.
 
     `code` is stable and has an entry in docs/errors.md; `fix` says how to mend it in one line; `exit_status` is what
-    the command line returns (SU-3: 2 is trouble).
+    the command line returns (SU-3: 2 is trouble). `details`: every single thing that is wrong, where there are several.
     """
 
     exit_status: int = 2
 
-    def __init__(self, message: str, *, code: str, fix: str, outcome: Outcome = Outcome.REFUSED) -> None:
+    def __init__(
+        self,
+        message: str,
+        *,
+        code: str,
+        fix: str,
+        outcome: Outcome = Outcome.REFUSED,
+        details: tuple[str, ...] = (),
+    ) -> None:
         super().__init__(message)
         self.message = message
         self.code = code
         self.fix = fix
         self.outcome = outcome
+        self.details = details
 
     def __reduce__(self) -> tuple[object, ...]:
-        return (_rebuild, (type(self), self.message, self.code, self.fix, self.outcome))
+        return (_rebuild, (type(self), self.message, self.code, self.fix, self.outcome, self.details))
 
 
 class RequestError(ParitraceError):
@@ -50,5 +59,7 @@ class InternalError(ParitraceError):
     """We must act: an invariant of paritrace itself did not hold."""
 
 
-def _rebuild(kind: type[ParitraceError], message: str, code: str, fix: str, outcome: Outcome) -> ParitraceError:
-    return kind(message, code=code, fix=fix, outcome=outcome)
+def _rebuild(
+    kind: type[ParitraceError], message: str, code: str, fix: str, outcome: Outcome, details: tuple[str, ...]
+) -> ParitraceError:
+    return kind(message, code=code, fix=fix, outcome=outcome, details=details)

@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 
 from paritrace.compare.engine import compare
-from paritrace.compare.folds_dims import parse_dims, parse_map
+from paritrace.compare.folds_dims import parse_dims
 from paritrace.compare.folds_result import FoldedState, Folds, FoldStatus
+from paritrace.compare.renamings import parse_map
 from paritrace.compare.result import Comparison, Mark
 from paritrace.compare.settings import Settings
 from paritrace.errors import Outcome, RequestError

@@ -53,7 +53,7 @@ class Judges(Struct, frozen=True):
 @click.option("--ignore", multiple=True, metavar="P", help="Leave out modules, functions or files like P; repeatable.")
 @click.option("--strip-prefix", multiple=True, metavar="P", help="Read module names without P; repeatable.")
 @click.option("--dims", multiple=True, metavar="P=D", help="Tensors like P lie as D on the ranks (tp:0); repeatable.")
-@click.option("--map", "maps", multiple=True, metavar="A=B", help="Read names that begin with A as B; repeatable.")
+@click.option("--map", "maps", multiple=True, metavar="A=B", help="Read names like A (of modules; file:A, function:A) as B; repeatable.")
 @click.option(
     "--envelope",
     type=click.Path(path_type=Path),
@@ -94,7 +94,8 @@ def compare(  # noqa: PLR0913  one parameter per option of the synopsis; they be
     undetermined or evidence is incomplete. The result is kept below CAND unless -o names another place.
     """
     from paritrace.cli.selections import parse_ranks, parse_steps
-    from paritrace.compare.folds_dims import parse_dims, parse_map
+    from paritrace.compare.folds_dims import parse_dims
+    from paritrace.compare.renamings import parse_map, without_conflicts
     from paritrace.compare.settings import Settings
 
     asked = judgement(exit_code=exit_code, allow=allow, exit_zero=exit_zero)
@@ -104,7 +105,7 @@ def compare(  # noqa: PLR0913  one parameter per option of the synopsis; they be
         ignore=ignore,
         strip_prefix=strip_prefix,
         dims=tuple(parse_dims(text) for text in dims),
-        renamings=tuple(parse_map(text) for text in maps),
+        renamings=without_conflicts([parse_map(text) for text in maps]),
     )
     judges = Judges(envelope=envelope, repeats=repeats)
     found = _compared((base, cand), settings, judges, Output(path=output, formats=formats, as_json=as_json))

@@ -55,14 +55,20 @@ def note(text: str) -> None:
 
 
 def write_error(error: ParitraceError, *, as_json: bool) -> None:
-    """One line what, one line how to mend it, on stderr; with `as_json` also the error document on stdout (SU-4)."""
+    """One line what, one line how to mend it, on stderr; with `as_json` also the error document on stdout (SU-4).
+
+    Where several things are wrong, each has a line of its own in between.
+    """
     sys.stdout.flush()
     note(f"{error.outcome.value}: {error.message} [{error.code}]")
+    for detail in error.details:
+        note(f"    - {detail}")
     note(f"    fix: {error.fix}")
     if as_json:
         write_json({"ok": False, "error": error_document(error)})
 
 
-def error_document(error: ParitraceError) -> dict[str, str]:
-    """The `error` member of the document that replaces a result."""
-    return {"code": error.code, "kind": error.outcome.value, "message": error.message, "fix": error.fix}
+def error_document(error: ParitraceError) -> dict[str, object]:
+    """The `error` member of the document that replaces a result; `details` only where several things are wrong."""
+    told = {"code": error.code, "kind": error.outcome.value, "message": error.message, "fix": error.fix}
+    return told | ({"details": list(error.details)} if error.details else {})

@@ -71,7 +71,11 @@ class Digests(NamedTuple):
 def compare_digests(baseline: Recorded, candidate: Recorded, *, settings: Settings) -> Digests:
     """Compare the two sides figure by figure; a gap on either side makes the figure unknown."""
     places: tuple[dict[Key, int], dict[Key, int]] = ({}, {})
-    ours, theirs = dict(_figures(baseline, settings, places[0])), dict(_figures(candidate, settings, places[1]))
+    reading = (
+        settings.seen_from("baseline", baseline.session.rank),
+        settings.seen_from("candidate", candidate.session.rank),
+    )
+    ours, theirs = dict(_figures(baseline, reading[0], places[0])), dict(_figures(candidate, reading[1], places[1]))
     found = Digests(set(), {}, set(), places)
     summed = (_gradients(ours), _gradients(theirs))
     for key in ours.keys() | theirs.keys():

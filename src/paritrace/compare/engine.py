@@ -19,6 +19,7 @@ from paritrace.compare.judgement import RankJudgement, envelope_used, judgement
 from paritrace.compare.ladder import ladder
 from paritrace.compare.limits import LIMITS
 from paritrace.compare.load import load
+from paritrace.compare.map_uses import declared_maps
 from paritrace.compare.placing import UNDECIDED
 from paritrace.compare.rank_summary import RankSummary, summarise
 from paritrace.compare.ranks import RankComparison, compare_rank
@@ -189,6 +190,7 @@ def _result(
         collectives=folded([told for rank in ranks for told in rank.statements]),
         first_by_rank=firsts_of(items, [rank.follows for rank in ranks]),
         envelope=envelope_used([rank.judgement for rank in ranks if rank.judgement is not None]),
+        maps=declared_maps(settings, [rank.maps for rank in ranks]),
     )
 
 

@@ -17,6 +17,8 @@ from paritrace.evidence.fingerprints import Scheme
 STATES_KEPT = 200
 SLOTS_KEPT = 50
 UNLIKE_WORLDS = "world sizes"
+_Parameter = tuple[int, str]
+"""Rank and name."""
 
 
 def unlike(baseline: Sequence[Recorded], candidate: Sequence[Recorded], *, settings: Settings) -> tuple[str, ...]:
@@ -24,7 +26,7 @@ def unlike(baseline: Sequence[Recorded], candidate: Sequence[Recorded], *, setti
     worlds = tuple(max((one.session.row.world_size for one in side), default=0) for side in (baseline, candidate))
     if worlds[0] != worlds[1]:
         return (f"{UNLIKE_WORLDS} {worlds[0]} and {worlds[1]}",)
-    ours, theirs = _placed(baseline, settings), _placed(candidate, settings)
+    ours, theirs = _placed(baseline, "baseline", settings), _placed(candidate, "candidate", settings)
     ranks = {one.session.rank for one in baseline} & {one.session.rank for one in candidate}
     apart = {name for (rank, name), how in ours.items() if rank in ranks and theirs.get((rank, name), ()) != how}
     apart |= {name for (rank, name), how in theirs.items() if rank in ranks and ours.get((rank, name), ()) != how}
@@ -33,17 +35,18 @@ def unlike(baseline: Sequence[Recorded], candidate: Sequence[Recorded], *, setti
     return (f"placements of {len(apart)} {'parameter' if len(apart) == 1 else 'parameters'}, such as {min(apart)}",)
 
 
-def _placed(side: Sequence[Recorded], settings: Settings) -> Mapping[tuple[int, str], tuple[object, ...]]:
+def _placed(side: Sequence[Recorded], name_of_side: str, settings: Settings) -> Mapping[_Parameter, tuple[object, ...]]:
     """How each rank holds each parameter that is distributed; plain ones are left out."""
-    found: dict[tuple[int, str], tuple[object, ...]] = {}
+    found: dict[_Parameter, tuple[object, ...]] = {}
     for recorded in side:
+        reading = settings.seen_from(name_of_side, recorded.session.rank)
         for names in recorded.state_names.values():
             if names.group != "parameter":
                 continue
             for name, kind in zip(names.names, names.kinds, strict=False):
                 placement = recorded.distributed.placements.get(kind)
                 if placement is not None:
-                    key = (recorded.session.rank, settings.spelled(name))
+                    key = (recorded.session.rank, reading.spelled(name))
                     found[key] = (placement.placements, placement.shape, placement.offset)
     return found
 

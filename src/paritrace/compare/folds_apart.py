@@ -32,10 +32,14 @@ def apart(baseline: Recorded, candidate: Recorded, *, settings: Settings) -> Apa
         return Apart.ALL
     if not baseline.distributed.placements and not candidate.distributed.placements:
         return Apart.NO
-    if _placed_alike(_in_states(baseline, settings), _in_states(candidate, settings)):
+    read = (
+        settings.seen_from("baseline", baseline.session.rank),
+        settings.seen_from("candidate", candidate.session.rank),
+    )
+    if _placed_alike(_in_states(baseline, read[0]), _in_states(candidate, read[1])):
         return Apart.NO
     same = _first_batch(baseline) == _first_batch(candidate)
-    ours, theirs = _shapes(baseline), _shapes(candidate)
+    ours, theirs = _shapes(baseline, read[0]), _shapes(candidate, read[1])
     alike = all(ours[key] == theirs[key] for key in ours.keys() & theirs.keys())
     return Apart.STATES if same and alike else Apart.ALL
 
@@ -55,14 +59,14 @@ def _first_batch(recorded: Recorded) -> set[tuple[str, str]]:
     }
 
 
-def _shapes(recorded: Recorded) -> dict[tuple[str, str], tuple[int, ...]]:
+def _shapes(recorded: Recorded, settings: Settings) -> dict[tuple[str, str], tuple[int, ...]]:
     """The shape of each output of each module, as it was seen first."""
     modules = {number for number, function in recorded.functions.items() if function.level is Level.MODULE}
     found: dict[tuple[str, str], tuple[int, ...]] = {}
     for call in recorded.calls:
         if call.function in modules and call.scope in recorded.scopes:
             for slot in call.outputs:
-                key = (recorded.scopes[call.scope].module, recorded.names[slot.name])
+                key = (settings.spelled(recorded.scopes[call.scope].module), recorded.names[slot.name])
                 found.setdefault(key, recorded.kinds[slot.kind].shape)
     return found
 

@@ -1,4 +1,4 @@
-"""Declared layouts: `--dims` says how tensors lie on ranks, `--map` which names correspond (CP-12)."""
+"""Declared layouts: `--dims` says how tensors lie on ranks (CP-12)."""
 
 import re
 from enum import StrEnum
@@ -14,7 +14,6 @@ RANKS = "ranks"
 SLOT = "/"
 _SIDES = ("baseline", "candidate")
 _PART = re.compile(r"(?:(?P<axis>[A-Za-z_][\w.-]*):)?(?P<how>-?\d{1,2}|[RP])")
-_MAP = re.compile(r"(?:(?P<side>baseline|candidate)(?:@(?P<rank>\d{1,6}))?:)?(?P<old>[^=:]*)=(?P<new>[^=:]*)")
 
 
 class How(StrEnum):
@@ -52,28 +51,6 @@ class Dims(Struct, frozen=True):
         return alike and self.side in ("", side) and fnmatchcase(name, self.pattern)
 
 
-class Renaming(Struct, frozen=True):
-    """One `--map`: on `side` (and `rank`; -1: all), names that begin with the module `old` are read with `new`."""
-
-    old: str
-    new: str
-    side: str = "baseline"
-    rank: int = -1
-
-    def __str__(self) -> str:
-        return f"{self.side}{'' if self.rank < 0 else f'@{self.rank}'}:{self.old}={self.new}"
-
-    def renamed(self, name: str, *, side: str, rank: int) -> str | None:
-        """The name as it is read, None where this rule does not apply."""
-        rest = name.removeprefix(self.old)
-        if self.side != side or self.rank not in (-1, rank) or not name.startswith(self.old):
-            return None
-        if self.old and rest[:1] not in ("", ".", ":"):  # `layers.1` is no beginning of `layers.10`
-            return None
-        rest = rest.removeprefix(".")
-        return f"{self.new}.{rest}" if self.new and rest and not rest.startswith(":") else self.new + rest
-
-
 def parse_dims(text: str) -> Dims:
     """Read `[SIDE:]PATTERN=RULES`; RULES are `AXIS:DIM`, `AXIS:R`, `AXIS:P`, joined by commas; no axis means `ranks`.
 
@@ -104,20 +81,3 @@ def _bad_dims(text: str) -> RequestError:
         code="bad_dims",
         fix="give for example --dims '*.qkv.weight=tp:0', with R for replicated, P for a pending sum, ranks as an axis",
     )
-
-
-def parse_map(text: str) -> Renaming:
-    """Read `[SIDE[@RANK]:]OLD=NEW`; without a side, names of the baseline.
-
-    Raises:
-        RequestError: Refused, `bad_map`.
-    """
-    match = _MAP.fullmatch(text)
-    if match is None or match["old"] == match["new"]:
-        raise RequestError(
-            f"--map {text!r} is not OLD=NEW",
-            code="bad_map",
-            fix="give prefixes of module names, for example --map model.layers=blocks or candidate@1:layers.0=layers.2",
-        )
-    rank = -1 if match["rank"] is None else int(match["rank"])
-    return Renaming(old=match["old"], new=match["new"], side=match["side"] or _SIDES[0], rank=rank)

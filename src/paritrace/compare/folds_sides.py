@@ -35,7 +35,7 @@ class FoldSide:
 
     def spelled(self, name: str, recorded: Recorded) -> str:
         """The name under which this side's tensor is looked for on the other."""
-        return self.settings.folded_name(name, side=self.name, rank=recorded.session.rank)
+        return self.settings.seen_from(self.name, recorded.session.rank).spelled(name)
 
     def dims_of(self, name: str) -> Dims | None:
         return self.settings.dims_of(name, side=self.name)

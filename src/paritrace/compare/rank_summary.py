@@ -14,6 +14,7 @@ from paritrace.compare.folds_ratios import RankFigures, figures_of
 from paritrace.compare.judgement import RankJudgement, exits_of, judged_items, within
 from paritrace.compare.ladder import RungFacts, first_differing_step, rung_facts
 from paritrace.compare.load import Recorded
+from paritrace.compare.map_uses import MapUse, Uses
 from paritrace.compare.outside import Moment, moment_of_call, moment_of_figure, outside_states
 from paritrace.compare.placing import Placed, placed
 from paritrace.compare.ranks import RankComparison
@@ -52,6 +53,7 @@ class RankSummary:
     judgement: RankJudgement | None = None  # by draws of the baseline, where there are any
     exits: list[Placed] = field(default_factory=list[Placed])
     within: list[Placed] = field(default_factory=list[Placed])
+    maps: Uses = field(default_factory=dict[str, MapUse])  # what declared maps name here
 
 
 def summarise(of: RankComparison, judgement: RankJudgement | None = None) -> RankSummary:
@@ -86,6 +88,7 @@ def summarise(of: RankComparison, judgement: RankJudgement | None = None) -> Ran
         judgement=judgement,
         exits=[] if judgement is None else exits_of(of, judgement),
         within=[] if judgement is None else within(of, judgement),
+        maps=of.maps,
     )
 
 

@@ -8,6 +8,7 @@ from paritrace.compare.digests import Digests, compare_digests
 from paritrace.compare.folds_apart import apart as laid_apart
 from paritrace.compare.folds_apart import set_apart
 from paritrace.compare.load import UNDEFINED, Recorded
+from paritrace.compare.map_uses import Uses, map_uses
 from paritrace.compare.origins import find_origins
 from paritrace.compare.regions import Regions
 from paritrace.compare.result import Unpaired
@@ -37,6 +38,7 @@ class RankComparison:
     reasons: tuple[dict[int, Unpaired], dict[int, Unpaired]]  # in execution order
     lines: Lines
     unpaired: tuple[list[int], list[int]]  # the same calls as `reasons`, as rising indices
+    maps: Uses  # what declared maps name here
 
 
 def compare_rank(baseline: Recorded, candidate: Recorded, *, settings: Settings, lines: Lines) -> RankComparison:
@@ -71,6 +73,7 @@ def compare_rank(baseline: Recorded, candidate: Recorded, *, settings: Settings,
         reasons=reasons,
         lines=lines,
         unpaired=(sorted(reasons[0]), sorted(reasons[1])),
+        maps=map_uses([baseline], [candidate], settings=settings),
     )
 
 

@@ -11,7 +11,7 @@ from paritrace.runs.attendance import Attendance
 __all__ = ["Basis", "Unpaired"]  # the engine's words are part of this vocabulary
 
 FORMAT = "paritrace-comparison"
-VERSION = "1.1"
+VERSION = "1.2"
 
 
 class Agreement(StrEnum):
@@ -278,6 +278,20 @@ class Limit(Struct, frozen=True):
     text: str
 
 
+class DeclaredMap(Struct, frozen=True):
+    """A map that the user declared (CP-5), with what it names on the ranks that were compared; None: none of them.
+
+    `names` recorded names are read otherwise, and of those `met` have a counterpart on the other side. A map whose
+    `met` is 0 did nothing. `without_counterpart` are the first of those that have none.
+    """
+
+    rule: str
+    of: str  # module | file | function
+    names: int | None
+    met: int | None
+    without_counterpart: tuple[str, ...] = ()
+
+
 class Comparison(Struct, frozen=True):
     format: str
     version: str
@@ -311,6 +325,7 @@ class Comparison(Struct, frozen=True):
     collectives: tuple[CollectiveDifference, ...] = ()
     envelope: EnvelopeUsed | None = None  # None: no draws of the baseline were given or lie beside it
     first_by_rank: tuple[Difference, ...] = ()  # each rank in its own order of execution; there is no order across
+    maps: tuple[DeclaredMap, ...] = ()  # declared by the user, since 1.2
 
 
 LADDER = (

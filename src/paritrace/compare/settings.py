@@ -1,16 +1,19 @@
-"""Settings of one comparison: what is left out and what is read in another spelling (CP-6, CP-9)."""
+"""Settings of one comparison: what is left out and what is read in another spelling (CP-5, CP-6, CP-9)."""
 
 from fnmatch import fnmatchcase
 
 from msgspec import Struct
+from msgspec.structs import replace
 
-from paritrace.compare.folds_dims import Dims, Renaming
+from paritrace.compare.folds_dims import Dims
+from paritrace.compare.renamings import Of, Renaming, rule_for
 
 
 class Settings(Struct, frozen=True, kw_only=True):
     """`steps` is half-open; None compares all. `ignore` are shell patterns of modules, functions, files or names.
 
-    `dims` and `renamings` are declared by the user for comparisons by fold (CP-12).
+    `dims` and `renamings` are declared by the user (CP-5, CP-12). `side` and `rank` say whose names are read; without
+    a side, names are read without declared maps.
     """
 
     steps: tuple[int, int | None] | None = None
@@ -19,6 +22,12 @@ class Settings(Struct, frozen=True, kw_only=True):
     strip_prefix: tuple[str, ...] = ()
     dims: tuple[Dims, ...] = ()
     renamings: tuple[Renaming, ...] = ()
+    side: str = ""
+    rank: int = -1
+
+    def seen_from(self, side: str, rank: int) -> "Settings":
+        """The same settings for reading the names of one rank of one side."""
+        return replace(self, side=side, rank=rank) if self.renamings else self
 
     def takes_step(self, step: int) -> bool:
         """Whether this step is compared."""
@@ -32,16 +41,25 @@ class Settings(Struct, frozen=True, kw_only=True):
         return any(fnmatchcase(name, pattern) for pattern in self.ignore for name in names if name)
 
     def spelled(self, name: str) -> str:
-        """The name of a module, parameter or buffer without the prefixes of wrappers."""
+        """The name of a module, parameter or buffer as both sides read it: without wrappers, then by declared map."""
+        name = self.without_prefixes(name)
+        return self.read_as(name, of=Of.MODULE) if self.side else name
+
+    def without_prefixes(self, name: str) -> str:
+        """A name without the prefixes of wrappers."""
         for prefix in self.strip_prefix:
             name = "" if name + "." == prefix else name.removeprefix(prefix)
         return name
 
-    def folded_name(self, name: str, *, side: str, rank: int) -> str:
-        """The name under which a fold looks for its counterpart: stripped, then renamed by the first rule that fits."""
-        stripped = self.spelled(name)
-        named = (rule.renamed(stripped, side=side, rank=rank) for rule in self.renamings)
-        return next((found for found in named if found is not None), stripped)
+    def read_as(self, name: str, *, of: Of) -> str:
+        """A name of this side as a declared map reads it."""
+        found = rule_for(name, self.renamings, of=of, side=self.side, rank=self.rank) if self.renamings else None
+        return name if found is None else found[1]
+
+    def is_declared(self, name: str, *, of: Of) -> bool:
+        """Whether a declared map reads this name of this side otherwise."""
+        name = self.without_prefixes(name) if of is Of.MODULE else name
+        return bool(self.renamings and self.side) and self.read_as(name, of=of) != name
 
     def dims_of(self, name: str, *, side: str) -> Dims | None:
         """The first declared layout of a tensor."""

@@ -1,6 +1,6 @@
 """Spelling the call sites of two runs alike: one key for the same line of two versions of a file (CP-5, CP-19)."""
 
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from pathlib import PurePath
 from typing import NamedTuple
 
@@ -8,6 +8,12 @@ from paritrace.correspondence.lines import Relation, related_lines
 from paritrace.evidence.calls import Site, SourceKind
 
 SourceOf = Callable[[str], str | None]
+ReadFile = Callable[[str], str]
+
+
+def as_recorded(file: str) -> str:
+    """A file without a declared map."""
+    return file
 
 
 class Relations(NamedTuple):
@@ -71,37 +77,69 @@ class SiteKeys(NamedTuple):
     candidate: dict[int, Hashable]
 
 
-def site_keys(baseline: Mapping[int, Site], candidate: Mapping[int, Site], *, lines: Lines) -> SiteKeys:
-    """Give every site of both sides a key that is equal exactly where the sites correspond."""
-    ours = {_file(site): site.digest for site in baseline.values() if isinstance(site.digest, str)}
-    theirs = {_file(site): site.digest for site in candidate.values() if isinstance(site.digest, str)}
+def site_keys(
+    baseline: Mapping[int, Site],
+    candidate: Mapping[int, Site],
+    *,
+    lines: Lines,
+    reading: tuple[ReadFile, ReadFile] = (as_recorded, as_recorded),
+) -> SiteKeys:
+    """Give every site of both sides a key that is equal exactly where the sites correspond.
+
+    `reading`: how each side's files are read by declared maps (CP-5).
+    """
+    files = _files(baseline.values(), candidate.values(), reading)
+    ours = {files[0][site.id]: site.digest for site in baseline.values() if isinstance(site.digest, str)}
+    theirs = {files[1][site.id]: site.digest for site in candidate.values() if isinstance(site.digest, str)}
     keys = SiteKeys({}, {})
     for site in baseline.values():
-        other = theirs.get(_file(site))
-        keys.baseline[site.id] = _key(site, other, side=0, lines=lines)
+        file = files[0][site.id]
+        keys.baseline[site.id] = _key(site, file, theirs.get(file), side=0, lines=lines)
     for site in candidate.values():
-        other = ours.get(_file(site))
-        keys.candidate[site.id] = _key(site, other, side=1, lines=lines)
+        file = files[1][site.id]
+        keys.candidate[site.id] = _key(site, file, ours.get(file), side=1, lines=lines)
     return keys
 
 
-def _file(site: Site) -> str:
-    return f"{site.kind.value}:{site.file}"
+def _files(
+    baseline: Iterable[Site], candidate: Iterable[Site], reading: tuple[ReadFile, ReadFile]
+) -> tuple[dict[int, str], dict[int, str]]:
+    """The file of every site as it is looked for on the other side; a mapped one is of the other's kind."""
+    sides = (list(baseline), list(candidate))
+    kinds = [_kinds(sides[side], reading[side]) for side in (0, 1)]
+    return (_looked_for(sides[0], reading[0], kinds[1]), _looked_for(sides[1], reading[1], kinds[0]))
 
 
-def _key(site: Site, other: str | None, *, side: int, lines: Lines) -> tuple[str | int, ...]:
+def _kinds(sites: Sequence[Site], read: ReadFile) -> dict[str, set[SourceKind]]:
+    found: dict[str, set[SourceKind]] = {}
+    for site in sites:
+        found.setdefault(read(site.file), set()).add(site.kind)
+    return found
+
+
+def _looked_for(sites: Sequence[Site], read: ReadFile, there: Mapping[str, set[SourceKind]]) -> dict[int, str]:
+    found: dict[int, str] = {}
+    for site in sites:
+        name = read(site.file)
+        kinds = there.get(name, set())
+        kind = next(iter(kinds)) if name != site.file and len(kinds) == 1 else site.kind
+        found[site.id] = f"{kind.value}:{name}"
+    return found
+
+
+def _key(site: Site, file: str, other: str | None, *, side: int, lines: Lines) -> tuple[str | int, ...]:
     """A line that is related counts by the baseline's number, with its column; one that is not, for its side only.
 
     Where two versions cannot be related because a source was not recorded, the function's name stands in.
     """
     if site.digest == other:
-        return (_file(site), site.line, site.column)
+        return (file, site.line, site.column)
     if other is None or not isinstance(site.digest, str):
-        return (_file(site), site.function)
+        return (file, site.function)
     pair = (site.digest, other) if side == 0 else (other, site.digest)
     relations = lines.relations(*pair)
     if relations is None:
-        return (_file(site), site.function)
+        return (file, site.function)
     own = site.line if site.line in relations.forward else None
     line = own if side == 0 else relations.back.get(site.line)
-    return (_file(site), site.line, site.column, side) if line is None else (_file(site), line, site.column)
+    return (file, site.line, site.column, side) if line is None else (file, line, site.column)

@@ -2,10 +2,12 @@
 
 from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 
 from paritrace.compare.collective_facts import CollectiveFacts, collective_facts, stream_of
 from paritrace.compare.input_evidence import InputEvidence, SlotFact
 from paritrace.compare.load import Recorded
+from paritrace.compare.renamings import Of
 from paritrace.compare.settings import Settings
 from paritrace.compare.sites import Lines, site_keys
 from paritrace.compare.slots import comparable_kind
@@ -58,11 +60,14 @@ class Side:
 
 def translate(baseline: Recorded, candidate: Recorded, *, settings: Settings, lines: Lines) -> tuple[Side, Side]:
     """Translate both sides together, so that equal things get equal words."""
-    sites = site_keys(baseline.sites, candidate.sites, lines=lines)
+    ours = settings.seen_from("baseline", baseline.session.rank)
+    theirs = settings.seen_from("candidate", candidate.session.rank)
+    reading = (partial(ours.read_as, of=Of.FILE), partial(theirs.read_as, of=Of.FILE))
+    sites = site_keys(baseline.sites, candidate.sites, lines=lines, reading=reading)
     words = (Interner(), Interner(), Interner(), Interner())
     return (
-        _Translator(baseline, sites.baseline, settings=settings, words=words).side(),
-        _Translator(candidate, sites.candidate, settings=settings, words=words).side(),
+        _Translator(baseline, sites.baseline, settings=ours, words=words).side(),
+        _Translator(candidate, sites.candidate, settings=theirs, words=words).side(),
     )
 
 
@@ -79,7 +84,9 @@ class _Translator:
         self._settings = settings
         self._key_of, streams, kinds, scalars = words
         self._sites = {site: self._key_of(key) for site, key in sites.items()}
-        self._functions = {f.id: (LEVELS[f.level], f.name) for f in recorded.functions.values()}
+        self._functions = {
+            f.id: (LEVELS[f.level], settings.read_as(f.name, of=Of.FUNCTION)) for f in recorded.functions.values()
+        }
         self._names = {number: self._key_of(("slot", text)) for number, text in recorded.names.items()}
         self._kinds = {kind.id: kinds(comparable_kind(kind)) for kind in recorded.kinds.values()}
         self._scalars = {-1: -1} | {s.id: scalars(tuple(sorted(s.values.items()))) for s in recorded.scalars.values()}
@@ -124,6 +131,7 @@ class _Translator:
             names=evidence.names,
             flow=evidence.flow,
             wider=evidence.wider,
+            declared=self._declared(calls, labels),
         )
         return Side(
             recorded=recorded,
@@ -201,13 +209,34 @@ class _Translator:
             found.append(key)
         return found
 
+    def _declared(self, calls: list[Call], labels: list[str]) -> frozenset[int]:
+        """The calls whose own module, file, function or parameter a declared map reads otherwise (CP-5)."""
+        settings, recorded = self._settings, self._recorded
+        if not settings.renamings:
+            return frozenset()
+        functions = {f.id for f in recorded.functions.values() if settings.is_declared(f.name, of=Of.FUNCTION)}
+        scopes = {s.id for s in recorded.scopes.values() if settings.is_declared(s.module, of=Of.MODULE)}
+        sites = {s.id for s in recorded.sites.values() if settings.is_declared(s.file, of=Of.FILE)}
+        module = LEVELS[Level.MODULE]
+        return frozenset(
+            i
+            for i, call in enumerate(calls)
+            if call.function in functions
+            or (call.scope in scopes and self._functions[call.function][0] == module)
+            or (call.site in sites and call.link < 0 and self._functions[call.function][0] != module)
+            or (labels[i] and settings.is_declared(self._node_parameter(call), of=Of.MODULE))
+        )
+
     def _label(self, call: Call, facts: CollectiveFacts | None) -> str:
         if facts is not None and facts.label:
             return facts.label
-        if call.node < 0:
-            return ""
-        text = self._recorded.names[call.node]
-        return self._settings.spelled(text[len(ACCUMULATE) :]) if text.startswith(ACCUMULATE) else ""
+        name = self._node_parameter(call)
+        return self._settings.spelled(name) if name else ""
+
+    def _node_parameter(self, call: Call) -> str:
+        """The parameter that an accumulation of gradients is of, as it was recorded; "" of anything else."""
+        text = self._recorded.names[call.node] if call.node >= 0 else ""
+        return text.removeprefix(ACCUMULATE) if text.startswith(ACCUMULATE) else ""
 
     def _scopes(self) -> tuple[dict[int, int], Scopes, list[str]]:
         """The scope tree with names spelled alike; a wrapper falls into one with its module.

@@ -48,7 +48,15 @@ def correspond(a: Records, b: Records) -> Correspondence:
     if pairing.fresh:
         _spread(pairing, of=of, flow=Dataflow(pairing, homes=homes))
     give_reasons(pairing)
+    _mark_declared(pairing)
     return Correspondence(pairing=pairing, homes=homes)
+
+
+def _mark_declared(pairing: Pairing) -> None:
+    """A pair that stands on a declared name says so, whichever rule found it."""
+    ours = {i for i in pairing.a.declared if pairing.partner_a[i] >= 0}
+    theirs = {pairing.partner_b[j] for j in pairing.b.declared if pairing.partner_b[j] >= 0}
+    pairing.basis.update(dict.fromkeys(sorted(ours | theirs), Basis.DECLARED))
 
 
 def _streams(side: Records) -> dict[Hashable, list[int]]:

@@ -50,7 +50,8 @@ class Records:
 
     `keys` and `inputs` are equal on both sides where they mean the same. `anchor_inputs` gives the inputs of a record
     when they may serve as evidence of identity, None when they are degenerate or were not captured (CP-3). `wider`
-    names the streams among which a record's counterpart may stand, None where that is its own.
+    names the streams among which a record's counterpart may stand, None where that is its own. `declared` are records
+    whose own name is alike on both sides only because somebody said so (CP-5).
     """
 
     streams: Sequence[Hashable]  # mesh coordinate, step, micro-batch, phase, thread role (CP-1)
@@ -67,6 +68,7 @@ class Records:
     names: Callable[[int], tuple[str, ...]] = no_names
     flow: Callable[[int], tuple[Flow, ...]] = no_flow
     wider: Callable[[int], Hashable | None] = no_wider
+    declared: frozenset[int] = frozenset()
 
     def __len__(self) -> int:
         return len(self.keys)

@@ -16,6 +16,7 @@ class Basis(StrEnum):
     BETWEEN_ANCHORS = "between_anchors"
     DATAFLOW = "dataflow"
     PARAMETER_NAME = "parameter_name"
+    DECLARED = "declared"  # by a name that a map of the user makes alike (CP-5), whichever rule then paired it
 
 
 class Unpaired(StrEnum):

@@ -38,6 +38,7 @@ def not_seen(comparison: Comparison, /) -> Section:
 def _not_seen(comparison: Comparison) -> Iterator[str]:
     if missing := not_folded(comparison):
         yield f"on one side only: rank {ranges(missing)}"
+    yield from idle_maps(comparison)
     for side, coverage in comparison.coverage.items():  # a run that was cut off explains the calls without partners
         yield from _attended(side, coverage)
         yield from _ended(side, coverage)
@@ -49,6 +50,17 @@ def _not_seen(comparison: Comparison) -> Iterator[str]:
         if coverage.expected_steps is None:
             yield f"{side}: the number of steps was not declared (run --steps A:B), so completeness is unverified"
     yield from _not_captured(comparison)
+
+
+def idle_maps(comparison: Comparison) -> Iterator[str]:
+    """The declared maps that did nothing: they name nothing, or nothing that the other run has (CP-5)."""
+    for declared in comparison.maps:
+        if declared.names is None:
+            yield f"--map {declared.rule}: that rank was not compared"
+        elif not declared.names:
+            yield f"--map {declared.rule}: no {declared.of} has this name"
+        elif not declared.met:
+            yield f"--map {declared.rule}: {count(declared.names, 'name')}, none of which the other run has"
 
 
 def not_folded(comparison: Comparison) -> list[int]:

@@ -124,6 +124,7 @@ class RunTable:
     """A run of one process; records are written by `write`, in the order in which they were made."""
 
     source: str = ""
+    file: str = "<main>"
     levels: tuple[Level, ...] = (Level.MODULE, Level.OP)
     schemes: Mapping[str, str] = field(default_factory=lambda: {"bits": "xxh3-64", "elements": "elements-u64"})
     _lines: list[bytes] = field(default_factory=list[bytes])
@@ -352,7 +353,8 @@ class RunTable:
         if key not in self._ids:
             digest = sha256_hex(self.source.encode())
             made = self._take(key)
-            self._mark(calls.Site(made, calls.SourceKind.MAIN, "<main>", line, 0, "main", digest))
+            kind = calls.SourceKind.MAIN if self.file == "<main>" else calls.SourceKind.WORKLOAD
+            self._mark(calls.Site(made, kind, self.file, line, 0, "main", digest))
         return self._ids[key]
 
     def _context(self) -> int:
