@@ -109,6 +109,17 @@ def test_cp8b_the_benign_change_alone_stays_inside(baseline: Path, tmp_path: Pat
     assert (result.ladder["forward"], result.ladder["weights+1"]) == (Mark.INSIDE, Mark.INSIDE)
 
 
+def test_cp18_an_envelope_that_is_kept_judges_the_next_candidate_alike(baseline: Path, tmp_path: Path) -> None:
+    a, b = open_run(baseline), open_run(capture(tmp_path / "b", eps=1e-3))
+    by = JudgedBy(PERTURBED, tuple(open_run(path) for path in draws_of(a.folder)), made={})
+    first = compare(a, b, by=by).result
+    assert by.made is not None
+    assert set(by.made) == {(0, 0)}
+    again = compare(a, b, by=by._replace(runs=())).result
+    assert again.findings == first.findings
+    assert again.envelope == first.envelope
+
+
 def test_cp8b_code_of_a_module_itself_is_named_by_the_module(baseline: Path, tmp_path: Path) -> None:
     """The root multiplies between its children: none of them is at fault, the root is."""
     result = judged(baseline, capture(tmp_path / "b", bent=1.001))

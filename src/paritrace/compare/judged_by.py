@@ -13,15 +13,26 @@ from paritrace.runs.reading import Run
 
 class JudgedBy(NamedTuple):
     """Draws of one program. `kind`: "perturbed baselines" or "repeats". `origin`: the run that they are draws of; None:
-    the baseline of the comparison itself."""
+    the baseline of the comparison itself. `made`: where envelopes are kept, for who holds many candidates against one
+    baseline with the same settings; by rank and restart of the baseline."""
 
     kind: str
     runs: tuple[Run, ...]
     origin: Run | None = None
+    made: dict[tuple[int, int], tuple[Envelope | None, int]] | None = None
 
 
 def envelope_of(by: JudgedBy, baseline: Recorded, *, settings: Settings) -> tuple[Envelope | None, int]:
     """The envelope around one session of the baseline, and how many draws have this rank."""
+    if by.made is None:
+        return _made(by, baseline, settings)
+    session = (baseline.session.rank, baseline.session.incarnation)
+    if session not in by.made:
+        by.made[session] = _made(by, baseline, settings)
+    return by.made[session]
+
+
+def _made(by: JudgedBy, baseline: Recorded, settings: Settings) -> tuple[Envelope | None, int]:
     rank = baseline.session.rank
     origin = baseline if by.origin is None else next(_recorded((by.origin,), rank, settings), None)
     if origin is None:
