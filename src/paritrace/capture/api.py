@@ -49,6 +49,8 @@ class trace(ContextDecorator):  # noqa: N801  used as a function: with paritrace
             `paritrace run`.
         black_box: keep the calls of level `module` of the last 20 steps in memory, to be written on a trigger (CA-36).
         budget: the most that observing may add to a step's own time, for example `"5%"`; what costs more is given up.
+        dump, golden, dump_bytes: keep the slots of selected calls whole, and calls of named modules so that they can be
+            replayed, in so many bytes (CA-9).
 
         perturb_seed: this run is a perturbed draw, made with this seed from 1 on; 0 moves nothing. The draws of a run
             lie in `RUN/perturbed/01` and so on, where `paritrace compare` looks for them (CP-10a).
@@ -81,6 +83,9 @@ class trace(ContextDecorator):  # noqa: N801  used as a function: with paritrace
         budget: str | None = None,
         mesh: str = "",
         perturb_seed: int = 0,
+        dump: Iterable[str] = (),
+        golden: Iterable[str] = (),
+        dump_bytes: int | str = "1GiB",
     ) -> None:
         self._run = Path(run)
         self._capture: Capture | None = None
@@ -102,6 +107,9 @@ class trace(ContextDecorator):  # noqa: N801  used as a function: with paritrace
             budget=None if budget is None else parse_budget(budget),
             mesh=parse_mesh(mesh) if mesh else (),
             perturb_seed=perturb_seed,
+            dump=Selection(select=tuple(dump)),
+            golden=tuple(golden),
+            dump_bytes=parse_bytes(dump_bytes) if isinstance(dump_bytes, str) else dump_bytes,
         )
 
     def __enter__(self) -> trace:

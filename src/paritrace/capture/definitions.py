@@ -18,6 +18,7 @@ class Definitions:
         self._ids: dict[Hashable, int] = {}
         self._next: dict[str, int] = {}
         self._scopes: dict[int, calls.Scope] = {}
+        self._texts: list[str] = []
 
     def new_id(self, family: str, *, first: int = 0) -> int:
         """The next free id of a family; ids of one family are dense from `first`."""
@@ -31,8 +32,13 @@ class Definitions:
         if found is not None:
             return found
         made = self._ids[("name", text)] = self.new_id("name")
+        self._texts.append(text)
         self._emit(calls.Name(made, text))
         return made
+
+    def text(self, name: int) -> str:
+        """The string of an interned name."""
+        return self._texts[name]
 
     def function(self, name: str, level: calls.Level) -> int:
         found = self._ids.get(("function", name, level))

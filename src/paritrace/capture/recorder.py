@@ -12,6 +12,7 @@ from paritrace.capture.own_time import OwnTime
 from paritrace.capture.settings import CaptureSettings
 from paritrace.capture.sites import Sites
 from paritrace.capture.steps import Steps
+from paritrace.capture.tensor_store import TensorStore
 from paritrace.capture.writer import JournalWriter
 from paritrace.clock import Clock
 from paritrace.evidence import calls
@@ -66,6 +67,7 @@ class Recorder:
         self.listen: Callable[[], None] = _nothing  # before the levels of a step are taken
         self.step_begins: Callable[[], None] = _nothing  # after that
         self.set_up_ended: Callable[[], None] = _nothing  # the first step of the session begins
+        self.tensors: TensorStore | None = None  # where tensors are to be kept whole (CA-9)
         self.own_time: OwnTime | None = None  # measured where a budget was given
         self.judge_cost: Callable[[int], str] = _no_complaint  # ns of the step -> why its levels cost too much, or ""
         self.set_levels("begin")

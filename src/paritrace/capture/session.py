@@ -20,6 +20,7 @@ from paritrace.capture.recorder import Recorder
 from paritrace.capture.settings import CaptureSettings
 from paritrace.capture.spawned import LOADER, SpawnedProcesses
 from paritrace.capture.surroundings import NO_TORCH, Checkout, TorchFacts, checkout_of, surroundings, with_torch
+from paritrace.capture.tensor_store import TensorStore
 from paritrace.capture.termination import Termination
 from paritrace.capture.windows import Covering, covering
 from paritrace.capture.writer import JournalWriter
@@ -174,7 +175,8 @@ class Capture:
         except Exception as error:  # noqa: BLE001  what was captured is sealed all the same (P6)
             self.recorder.count(CountedGap.CAPTURE_ERROR, f"end: {type(error).__name__}: {error}")
         self._writer.close(end=self._end_mark)
-        self.failure = self._writer.failure or self.failure
+        store = self.recorder.tensors
+        self.failure = self._writer.failure or self.failure or (None if store is None else store.failure)
         try:
             self.session.set_metadata(metadata)
             self.session.end(SessionStatus.INCOMPLETE if self.failure else status, self._receipt())
@@ -200,8 +202,13 @@ class Capture:
         size = self._writer.bytes_written / 1e6
         return (
             f"captured {steps} {'step' if steps == 1 else 'steps'}, {counts['Call']:,} calls, {size:.1f} MB"
-            f"{f', {gaps:,} gaps' if gaps else ''}{self._not_seen}"
+            f"{self._tensors}{f', {gaps:,} gaps' if gaps else ''}{self._not_seen}"
         )
+
+    @property
+    def _tensors(self) -> str:
+        store = self.recorder.tensors
+        return "" if store is None else f", {store.kept:,} tensors whole ({store.num_bytes / 1e6:.1f} MB)"
 
     @property
     def _not_seen(self) -> str:
@@ -275,6 +282,8 @@ def begin(
         main=None if workload.main is None else str(workload.main),
         windows=windows,
     )
+    if settings.keeps_tensors:
+        recorder.tensors = TensorStore(session, files=files, max_bytes=settings.dump_bytes, count=recorder.count)
     if settings.mesh:
         made = recorder.definitions.new_id("mesh")
         launch = request.launch
@@ -332,7 +341,9 @@ def _declared(settings: CaptureSettings) -> dict[str, str]:
 
 
 def _plain(settings: CaptureSettings) -> dict[str, object]:
+    keeping = {"dump": settings.dump.select, "golden": settings.golden} if settings.keeps_tensors else {}
     return {
+        **keeping,
         "levels": sorted(settings.levels),
         "steps": settings.steps,
         "regions": settings.regions,

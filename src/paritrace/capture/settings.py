@@ -15,6 +15,7 @@ from paritrace.evidence.calls import Level
 DEFAULT_STEPS = (0, 3)  # CA-2: module for steps 0 to 2
 DEFAULT_MAX_BYTES = 2 << 30  # CA-2
 DEFAULT_REGIONS = 4  # CA-6
+DEFAULT_DUMP_BYTES = 1 << 30  # CA-9: some hundred activations of a model with billions of parameters
 DEFAULT_BLACK_BOX_BYTES = 256 << 20  # 20 steps of 100 modules with 1 kB a slot take some 10 MB; this bounds large ones
 SUPPORTED_LEVELS = frozenset({Level.DIGEST, Level.MODULE, Level.OP})
 _SIZE = re.compile(r"^(\d+)\s*(B|KiB|MiB|GiB|TiB|kB|MB|GB|TB)?$")
@@ -86,6 +87,9 @@ class CaptureSettings:
     budget: float | None = None  # of the workload's own time of a step; None lowers nothing (CA-2)
     mesh: Dimensions = ()  # what the ranks mean, where torch does not show it (CA-3)
     check_reuse: bool = False  # debug: recompute every inherited fingerprint and count the stale ones (CA-32)
+    dump: Selection = field(default_factory=Selection)  # calls whose slots are kept whole; nothing by default (CA-9)
+    golden: tuple[str, ...] = ()  # patterns of modules whose calls are kept so that they can be replayed (CA-9)
+    dump_bytes: int = DEFAULT_DUMP_BYTES
     perturb_seed: int = 0  # this run is a perturbed one, drawn with this seed (CP-10a); 0: nothing is moved
     title: str = ""
     tags: tuple[str, ...] = ()
@@ -99,10 +103,21 @@ class CaptureSettings:
         unsupported = self.levels - SUPPORTED_LEVELS
         if unsupported:
             raise _unsupported(unsupported)
+        if self.keeps_tensors and self.levels <= {Level.DIGEST}:
+            raise RequestError(
+                "--dump and --golden keep tensors of recorded calls, and level digest records none",
+                code="dump_without_calls",
+                fix="leave --level out, or give --level module or op",
+            )
         if not 0 <= self.steps[0] < self.steps[1]:
             raise RequestError(
                 f"--steps {self.steps[0]}:{self.steps[1]} holds no step", code="bad_steps", fix="give A:B with A < B"
             )
+
+    @property
+    def keeps_tensors(self) -> bool:
+        """Whether any tensor is kept whole."""
+        return bool(self.dump.select or self.golden)
 
     def covers(self, step: int) -> bool:
         """Whether levels above `digest` are recorded at this step."""

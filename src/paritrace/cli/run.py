@@ -75,6 +75,24 @@ class _RunCommand(click.Command):
     "--max-bytes", default="2GiB", show_default=True, help="Size of the journal; what it leaves out is counted."
 )
 @click.option(
+    "--dump",
+    multiple=True,
+    metavar="P",
+    help="Keep the inputs and outputs of these calls whole; patterns as for --select.",
+)
+@click.option(
+    "--golden",
+    multiple=True,
+    metavar="MODULE",
+    help="Keep calls of these modules so that they can be replayed: inputs, weights, generators, results.",
+)
+@click.option(
+    "--dump-bytes",
+    default="1GiB",
+    show_default=True,
+    help="Size of the tensors kept whole; what it leaves out is counted.",
+)
+@click.option(
     "--black-box",
     is_flag=True,
     help="Keep level module of the last 20 steps in memory, written on NaN, an outlier, a crash, SIGTERM or a request.",
@@ -202,6 +220,9 @@ def _settings(options: dict[str, object], *, ranks: tuple[int, ...] | None) -> C
         max_bytes=parse_bytes(str(options["max_bytes"])),
         queue_full=QueueFull.DROP if options["drop"] else QueueFull.BLOCK,
         selection=Selection(select=_texts(options["select"]), exclude=_texts(options["exclude"])),
+        dump=Selection(select=_texts(options["dump"])),
+        golden=_texts(options["golden"]),
+        dump_bytes=parse_bytes(str(options["dump_bytes"])),
         sources=not options["no_sources"],
         diff=not options["no_diff"],
         argv=not options["no_argv"],

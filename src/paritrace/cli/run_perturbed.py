@@ -14,7 +14,7 @@ from paritrace.cli.run_launcher import options_of
 from paritrace.errors import RequestError
 
 MIN_DRAWS = 8  # CP-10a: with fewer the printed rate, 1 / (draws + 1), says little
-NOT_PASSED_ON = frozenset({"perturb", "of_draws", "output", "module"})
+NOT_PASSED_ON = frozenset({"perturb", "of_draws", "output", "module", "dump", "golden", "dump_bytes"})
 
 
 def run_with_draws(ctx: click.Context, num_draws: int, output: Path, *, capture: bool) -> int:

@@ -9,12 +9,14 @@ from msgspec.structs import replace
 
 from paritrace.errors import HostError, RequestError
 from paritrace.evidence.digests import sha256_hex, sha256_of, sha256_with_prefix
+from paritrace.evidence.dumps import TENSOR_SUFFIX, TENSORS_FOLDER
 from paritrace.evidence.gaps import Gap, RunGap
 from paritrace.files import Files
 from paritrace.runs.envelope import ATTACHMENTS_FOLDER, Attachment, AttachmentKind, Availability, Storage
 
 JSON_DOCUMENT = "application/json"
 JSON_LINES = "application/x-ndjson"
+SAFETENSORS = "application/vnd.safetensors"
 _OCTETS = "application/octet-stream"
 
 
@@ -88,6 +90,23 @@ def copy_row(kind: AttachmentKind, title: str, data: bytes, *, media_type: str) 
         availability=Availability.AVAILABLE,
         num_bytes=len(data),
         sha256=digest,
+        source_session=Gap(RunGap.SHARED),
+    )
+
+
+def tensor_row(sha256: str, num_bytes: int) -> Attachment:
+    """Return the row of a tensor that the run keeps under the digest of its file (CA-9)."""
+    return Attachment(
+        attachment_id=f"{AttachmentKind.TENSOR.value}:{sha256}",
+        title="a tensor kept whole",
+        kind=AttachmentKind.TENSOR,
+        storage=Storage.COPY,
+        path=f"{TENSORS_FOLDER}/{sha256}{TENSOR_SUFFIX}",
+        url=None,
+        media_type=SAFETENSORS,
+        availability=Availability.AVAILABLE,
+        num_bytes=num_bytes,
+        sha256=sha256,
         source_session=Gap(RunGap.SHARED),
     )
 

@@ -1,5 +1,7 @@
 """Rules for adding rows to an envelope: what is a no-op, what lengthens, what is a conflict (EV-14, EV-15, EV-18)."""
 
+from collections.abc import Iterable
+
 from msgspec.structs import replace
 
 from paritrace.errors import EvidenceError
@@ -70,6 +72,21 @@ def with_attachment(envelope: Envelope, row: Attachment, *, prefix_sha256: str |
             fix="give the new file another name; evidence that was registered is not replaced",
         )
     return replace(envelope, attachments=tuple(row if one is found else one for one in envelope.attachments))
+
+
+def with_attachments(envelope: Envelope, rows: Iterable[Attachment]) -> Envelope:
+    """Return `envelope` with attachments that are not live, as `with_attachment` adds each, in one pass.
+
+    Raises:
+        EvidenceError: Refused, code `attachment_conflict`.
+    """
+    known = {row.attachment_id: row for row in envelope.attachments}
+    for row in rows:
+        if known.setdefault(row.attachment_id, row) != row:
+            return with_attachment(replace(envelope, attachments=tuple(known.values())), row)
+    if len(known) == len(envelope.attachments):
+        return envelope
+    return replace(envelope, attachments=tuple(sorted(known.values(), key=lambda one: one.attachment_id)))
 
 
 def session_row(envelope: Envelope, session_id: str) -> Session | None:

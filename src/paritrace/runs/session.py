@@ -20,6 +20,7 @@ from paritrace.runs.attaching import (
     live_row,
     reference_row,
     sealed_row,
+    tensor_row,
     whole_row,
 )
 from paritrace.runs.documents import read_own_envelope, write_document
@@ -38,7 +39,7 @@ from paritrace.runs.envelope import (
     Session,
     SessionStatus,
 )
-from paritrace.runs.rows import with_attachment, with_changed_session
+from paritrace.runs.rows import with_attachment, with_attachments, with_changed_session
 
 
 class OpenSession:
@@ -117,6 +118,10 @@ class OpenSession:
             self._waiting.append(row)
         return row.attachment_id
 
+    def register_tensor(self, sha256: str, num_bytes: int) -> None:
+        """Register a tensor that lies in the run's folder of tensors; written with the next flush or the end (CA-9)."""
+        self._waiting.append(tensor_row(sha256, num_bytes))
+
     def attach_reference(self, reference: Reference) -> str:
         """Register a file or address outside the run; return its attachment id (EV-15, EV-22)."""
         row = reference_row(reference, session_id=self.session_id, run_dir=self.run_dir, files=self._files)
@@ -164,7 +169,7 @@ class OpenSession:
             self._row = replace(self._row, metadata={**self._row.metadata, "wall_clock": "stepped_back"})
 
         def ended(envelope: Envelope) -> Envelope:
-            envelope = _with_all(with_changed_session(envelope, self._row), waiting)
+            envelope = with_attachments(with_changed_session(envelope, self._row), waiting)
             for row, prefix in sealed:
                 envelope = with_attachment(envelope, row, prefix_sha256=prefix)
             return envelope
@@ -174,7 +179,7 @@ class OpenSession:
     def _flush_with(self, *rows: Attachment) -> None:
         """Write what waits and `rows`; a row that is refused is not kept for the next time."""
         waiting = (*self._waiting, *rows)
-        self._update(lambda envelope: _with_all(with_changed_session(envelope, self._row), waiting))
+        self._update(lambda envelope: with_attachments(with_changed_session(envelope, self._row), waiting))
         self._waiting.clear()
 
     def _receipt_row(self) -> Attachment:
@@ -218,12 +223,6 @@ class OpenSession:
             if row.attachment_id == attachment_id:
                 return row
         raise InternalError(f"{attachment_id} is not live", code="not_live", fix="report this")
-
-
-def _with_all(envelope: Envelope, rows: tuple[Attachment, ...]) -> Envelope:
-    for row in rows:
-        envelope = with_attachment(envelope, row)
-    return envelope
 
 
 def _file_name(row: Attachment) -> str:

@@ -8,6 +8,7 @@ from msgspec import Struct
 
 from paritrace.errors import EvidenceError, HostError
 from paritrace.evidence.digests import PrefixAndWhole, is_sha256, sha256_with_prefix
+from paritrace.evidence.dumps import TENSOR_SUFFIX, TENSORS_FOLDER
 from paritrace.evidence.gaps import Gap
 from paritrace.evidence.journal import Account, Loss
 from paritrace.files import LOCAL, Files
@@ -221,23 +222,23 @@ def _counts(journal: JournalItem) -> Item:
 
 def _unregistered(run: Run, hashing: _Hashing) -> Iterator[Item]:
     """Look at copies whose rows were not written yet when the capture ended: their name is their digest."""
-    folder = run.folder / ATTACHMENTS_FOLDER
     known = {row.path for row in run.envelope.attachments}
-    if not hashing.files.exists(folder):
-        return
-    for path in hashing.files.list(folder):
-        if f"{ATTACHMENTS_FOLDER}/{path.name}" not in known:
-            yield _unregistered_copy(path, hashing)
+    for folder, suffix in ((ATTACHMENTS_FOLDER, ""), (TENSORS_FOLDER, TENSOR_SUFFIX)):
+        if not hashing.files.exists(run.folder / folder):
+            continue
+        for path in hashing.files.list(run.folder / folder):
+            if f"{folder}/{path.name}" not in known:
+                yield _unregistered_copy(path, hashing, digest=path.name.removesuffix(suffix))
 
 
-def _unregistered_copy(path: Path, hashing: _Hashing) -> Item:
+def _unregistered_copy(path: Path, hashing: _Hashing, *, digest: str) -> Item:
     name = f"copy:{path.name}"
-    if not is_sha256(path.name):
+    if not is_sha256(digest):
         return Item(name, Finding.NOT_CHECKED, "nothing registers this file")
     try:
         found = hashing.of(path, 0)
     except HostError as error:
         return _unreadable(name, error)
-    if found.sha256 != path.name:
+    if found.sha256 != digest:
         return Item(name, Finding.CHANGED, "another digest than its name says")
     return Item(name, Finding.INTACT, f"{found.num_bytes} bytes, not registered")

@@ -53,7 +53,10 @@ class CollectiveCalls:
         self._futures = Futures.NONE
         self.unseen_writes = False  # whether anything may be written unseen right now
         self.flights = Flights(
-            recorder, log=log, summaries=registers.summaries if recorder.settings.statistics else None
+            recorder,
+            log=log,
+            summaries=registers.summaries if recorder.settings.statistics else None,
+            dumps=registers.dumps,
         )
 
     def describe(self, call: int, facts: CollectiveFacts, args: tuple[Any, ...]) -> Collective:

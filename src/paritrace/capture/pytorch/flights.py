@@ -14,6 +14,7 @@ from typing import Any
 
 import torch
 
+from paritrace.capture.pytorch.dumps import Dumps
 from paritrace.capture.pytorch.internals import free_weak_storage, storage_behind, storage_id, weak_storage
 from paritrace.capture.pytorch.kinds import KnownKind
 from paritrace.capture.pytorch.memory import RELEASED, fingerprint_in_memory_order
@@ -60,10 +61,13 @@ class Flight:
 class Flights:
     """All collectives of this session that have not been seen to complete."""
 
-    def __init__(self, recorder: Recorder, *, log: WriteLog, summaries: Summarising | None) -> None:
+    def __init__(
+        self, recorder: Recorder, *, log: WriteLog, summaries: Summarising | None, dumps: Dumps | None = None
+    ) -> None:
         self._recorder = recorder
         self._log = log
         self._summaries = summaries
+        self._dumps = dumps
         self._flying: dict[int, Flight] = {}
         self._by_work: dict[int, Flight] = {}
         self._by_storage: dict[int, Flight] = {}
@@ -204,6 +208,8 @@ class Flights:
         address = landing.span[0]
         bits = fingerprint_in_memory_order(address, kind.geometry)
         self._log.known(landing.identity, address, kind, bits)
+        if self._dumps is not None:
+            self._dumps.landed(flight.call, landing.index, address=address, kind=kind)
         if self._summaries is not None and flight.call != NOT_RECORDED:
             details.append(self._summaries.detail_at(address, kind, call=flight.call, side="o", slot=landing.index)[0])
         return bits

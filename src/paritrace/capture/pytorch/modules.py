@@ -10,7 +10,7 @@ import sys
 import threading
 import warnings
 from collections.abc import Callable
-from typing import Any, Protocol, cast
+from typing import Any, NamedTuple, Protocol, cast
 
 import msgspec
 import torch
@@ -18,7 +18,9 @@ from torch.nn.modules import module as torch_module
 from torch.utils.hooks import RemovableHandle
 
 from paritrace.capture.pytorch.flatten import tensors
+from paritrace.capture.pytorch.goldens import Goldens
 from paritrace.capture.pytorch.internals import is_compiled, watch_gradient, without_function_modes
+from paritrace.capture.pytorch.kinds import KnownKind
 from paritrace.capture.pytorch.memory import RELEASED, holds_bytes
 from paritrace.capture.pytorch.parts import part_of
 from paritrace.capture.pytorch.registers import Registers
@@ -28,7 +30,7 @@ from paritrace.capture.pytorch.wrappers import class_name, original_class
 from paritrace.capture.recorder import Recorder
 from paritrace.evidence import calls
 from paritrace.evidence.calls import Flag, How, Level, OriginKind, Phase
-from paritrace.evidence.gaps import CountedGap
+from paritrace.evidence.gaps import CaptureGap, CountedGap, Gap
 
 _is_compiling = torch.compiler.is_compiling
 
@@ -41,6 +43,15 @@ class RootListener(Protocol):
     def other_thread_seen(self) -> None: ...
 
 
+class _Forward(NamedTuple):
+    """What a gradient's record takes from the forward call; `kept`: its slots were kept whole."""
+
+    record: int
+    scope: int
+    site: int
+    kept: bool
+
+
 class ModuleObserver:
     """Keeps the stack of module calls and, where level `module` is on, records each call."""
 
@@ -51,6 +62,10 @@ class ModuleObserver:
         self._scopes = registers.scopes
         self._summaries = registers.summaries
         self._log = log
+        self._dumps = registers.dumps
+        self.goldens = (
+            None if registers.dumps is None else Goldens(recorder, registers.dumps, kinds=registers.kinds, log=log)
+        )
         self._root = root
         self._thread = threading.get_ident()
         self._handles: list[RemovableHandle] = []
@@ -87,9 +102,11 @@ class ModuleObserver:
         inputs: list[calls.Slot] = []
         outputs: list[calls.Slot] = []
         details: list[calls.Detail] = []
+        named = f"paritrace.observe({name})"
+        self._open_dump(record, self._recorder.definitions.module(self._scopes.scope), place.site, named)
         self._add(tensor, "tensor", (record, "i"), inputs, details)
         self._add(tensor, "out", (record, "o"), outputs, details)
-        function = recorder.definitions.function(f"paritrace.observe({name})", Level.MODULE)
+        function = recorder.definitions.function(named, Level.MODULE)
         self._emit(entered, function, Flag(0), (tuple(inputs), tuple(outputs)))
         for detail in details:
             recorder.emit(detail)
@@ -112,13 +129,18 @@ class ModuleObserver:
         if _is_compiling() or not self.active or threading.get_ident() != self._thread:
             return
         entered = self._scopes.pop(id(module))
-        if entered is None or not entered.recorded:
+        kept = entered is not None and entered.golden is not None
+        if entered is None or not (entered.recorded or kept):
             if is_compiled(module):
                 self._root.compiled_region_left()
             return
         try:
             with without_function_modes():
-                self._record(module, entered, output)
+                if entered.recorded:
+                    self._record(module, entered, output)
+                if self.goldens is not None and entered.golden is not None:
+                    call = entered.record if entered.recorded else -1
+                    self.goldens.ended(entered.golden, output, call=call, raised=_raised(output))
         except Exception as error:  # noqa: BLE001  a fault of ours becomes a gap (P6)
             self._recorder.count(CountedGap.CAPTURE_ERROR, f"{type(module).__name__}: {type(error).__name__}")
 
@@ -145,14 +167,25 @@ class ModuleObserver:
         record = recorder.sequence
         inputs: tuple[calls.Slot, ...] = ()
         details: tuple[calls.Detail, ...] = ()
+        golden = None
+        if self.goldens is not None and self.goldens.wants(name):
+            golden = self.goldens.begins(module, name, cls, (args, kwargs))
         if recorded:
             recorder.sequence = record + 1
+            self._open_dump(record, name, place.site, cls, also=golden is not None)
             inputs, details = self._inputs(module, args, kwargs, record)
+        places = (place.site, place.workload_site)
         self._scopes.push(
-            Entered(
-                id(module), record, scope, recorded, inputs, details, place.site, place.workload_site, recorder.now_ns()
-            )
+            Entered(id(module), record, scope, recorded, inputs, details, *places, recorder.now_ns(), golden)
         )
+
+    def _open_dump(self, record: int, module: str, site: int, function: str, *, also: bool = False) -> None:
+        """Keep the slots of this call whole if `--dump` selects it, or it is a golden one."""
+        dumps = self._dumps
+        if dumps is not None and (
+            also or dumps.wants(module=module, file=self._recorder.sites.file(site), function=function)
+        ):
+            dumps.open(record)
 
     def _inputs(
         self, module: torch.nn.Module, args: Any, kwargs: dict[str, Any], record: int
@@ -190,19 +223,24 @@ class ModuleObserver:
         kind = self._kinds.of(tensor)
         name = self._recorder.definitions.name(path)
         source = -1 if side == "o" else self._source(tensor, kind.readable)
-        if not kind.readable:
-            slots.append(calls.Slot(name, kind.id, kind.geometry.gap or UNINITIALISED, source))
-            return
         part = part_of(tensor)
+        gap = self._unreadable(part, kind)
+        if gap is not None:
+            slots.append(calls.Slot(name, kind.id, gap, source))
+        else:
+            detail, bits = self._summaries.detail(part, kind, call=record, side=side, slot=len(slots))
+            slots.append(calls.Slot(name, kind.id, bits, source, How.READ))
+            details.append(detail)
+        if self._dumps is not None:
+            self._dumps.slot(slots[-1], part, kind, (record, side, len(slots) - 1))
+
+    def _unreadable(self, part: torch.Tensor, kind: KnownKind) -> Gap[CaptureGap] | None:
+        """Why there are no bytes of a tensor to read now."""
+        if not kind.readable:
+            return kind.geometry.gap or UNINITIALISED
         if not holds_bytes(part, kind.geometry, part.data_ptr()):
-            slots.append(calls.Slot(name, kind.id, RELEASED, source))
-            return
-        if self._log.in_flight(part, kind):
-            slots.append(calls.Slot(name, kind.id, IN_FLIGHT, source))
-            return
-        detail, bits = self._summaries.detail(part, kind, call=record, side=side, slot=len(slots))
-        slots.append(calls.Slot(name, kind.id, bits, source, How.READ))
-        details.append(detail)
+            return RELEASED
+        return IN_FLIGHT if self._log.in_flight(part, kind) else None
 
     def _source(self, tensor: torch.Tensor, readable: bool) -> tuple[int, int] | int:
         kind = self._kinds.of(tensor)
@@ -214,8 +252,7 @@ class ModuleObserver:
         recorder = self._recorder
         slots: list[calls.Slot] = []
         details: list[calls.Detail] = []
-        raised = output is None and sys.exc_info()[0] is not None
-        flags = Flag.RAISED if raised else Flag(0)
+        flags = Flag.RAISED if _raised(output) else Flag(0)
         if recorder.steps.backward_depth:
             flags |= Flag.RECOMPUTE
         compiled = is_compiled(module)
@@ -226,11 +263,12 @@ class ModuleObserver:
         for path, tensor in tensors(output, "out"):
             self._add(tensor, path, (entered.record, "o"), slots, details)
         function = recorder.definitions.function(class_name(module), Level.MODULE)
+        kept = self._dumps is not None and self._dumps.is_open(entered.record)
         self._emit(entered, function, flags, (entered.inputs, tuple(slots)))
         for detail in (*entered.details, *details):
             recorder.emit(detail)
         if not recorder.steps.backward_depth:
-            self._watch_gradients(entered, function, output)
+            self._watch_gradients(entered, function, output, kept=kept)
 
     def _emit(
         self,
@@ -262,15 +300,16 @@ class ModuleObserver:
                 *slots,
             )
         )
+        if self._dumps is not None:
+            self._dumps.close(entered.record)
 
-    def _watch_gradients(self, entered: Entered, function: int, output: Any) -> None:
+    def _watch_gradients(self, entered: Entered, function: int, output: Any, *, kept: bool) -> None:
         for path, tensor in tensors(output, "grad"):
             if tensor.requires_grad and not tensor.is_leaf:
-                watch_gradient(
-                    tensor, self._gradient_hook(path, function, (entered.record, entered.scope, entered.site))
-                )
+                forward = _Forward(entered.record, entered.scope, entered.site, kept)
+                watch_gradient(tensor, self._gradient_hook(path, function, forward))
 
-    def _gradient_hook(self, path: str, function: int, forward: tuple[int, int, int]) -> Callable[[torch.Tensor], None]:
+    def _gradient_hook(self, path: str, function: int, forward: _Forward) -> Callable[[torch.Tensor], None]:
         def hook(gradient: torch.Tensor) -> None:
             if self.active and Level.MODULE in self._recorder.levels:
                 try:
@@ -281,13 +320,15 @@ class ModuleObserver:
 
         return hook
 
-    def _record_gradient(self, gradient: torch.Tensor, path: str, function: int, forward: tuple[int, int, int]) -> None:
+    def _record_gradient(self, gradient: torch.Tensor, path: str, function: int, forward: _Forward) -> None:
         recorder = self._recorder
-        linked, scope, site = forward
+        linked, scope, site, kept = forward
         record = recorder.sequence
         recorder.sequence = record + 2
         slots: list[calls.Slot] = []
         details: list[calls.Detail] = []
+        if kept and self._dumps is not None:
+            self._dumps.open(record)
         self._add(gradient, path, (record, "o"), slots, details)
         now = recorder.now_ns()
         recorder.emit(
@@ -313,8 +354,14 @@ class ModuleObserver:
                 tuple(slots),
             )
         )
+        if self._dumps is not None:
+            self._dumps.close(record)
         for detail in details:
             recorder.emit(detail)
+
+
+def _raised(output: object) -> bool:
+    return output is None and sys.exc_info()[0] is not None
 
 
 def _keyword_arguments(frame: Any) -> dict[str, Any]:

@@ -71,6 +71,8 @@ class TorchObserver:
     def _measure(self, own_time: OwnTime) -> None:
         """Take the time of everything that works inside the workload's steps; before any of it is installed."""
         own_time.cover(self._modules, "_enter", "_record", "_record_gradient", "observe")
+        if self._modules.goldens is not None:
+            own_time.cover(self._modules.goldens, "ended", "gradient")
         own_time.cover(self._ops, "begin", "end", "raised", "unwraps", "_begin_region")
         own_time.cover(self._ops.collectives, "work_waited", "waiting_ended", "backward_ended")
         own_time.cover(self._backward, "_start")
@@ -173,6 +175,9 @@ class TorchObserver:
         self._ops.step_ended()
         self._scopes.step_ended()
         self._registers.summaries.step_ended()
+        if self._registers.dumps is not None and self._modules.goldens is not None:
+            self._registers.dumps.step_ended()
+            self._modules.goldens.step_ended()
         self._apply_levels()
 
     def _begin_step(self) -> None:

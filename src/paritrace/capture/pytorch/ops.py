@@ -15,6 +15,7 @@ import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from paritrace.capture.pytorch.collective_calls import CollectiveCalls, Owner
+from paritrace.capture.pytorch.dumps import Dumps
 from paritrace.capture.pytorch.flights import NOT_RECORDED
 from paritrace.capture.pytorch.internals import current_node
 from paritrace.capture.pytorch.links import ACCUMULATE, NO_LINK, UNLINKED, ForwardNodes, Link, Originals
@@ -131,7 +132,9 @@ class OpObserver:
             flights=self.collectives.flights,
             definitions=recorder.definitions,
             summaries=registers.summaries if recorder.settings.statistics else None,
+            dumps=registers.dumps,
         )
+        self._dumps = registers.dumps
         self._wrappers = TensorWrappers()
         self._nodes = ForwardNodes()
         self._originals = Originals()
@@ -255,6 +258,8 @@ class OpObserver:
             self.log.forget()  # compiled code between two extern kernels writes unseen
         elif self.collectives.unseen_writes:
             self.log.void()
+        if self._dumps is not None:
+            self._open_dump(self._dumps, record, operator, place)
         inputs, asks = self.slots.inputs(record, args, kwargs, operator.overwritten)
         if operator.seeded:
             inputs.append(self._generators.slot(kwargs.get("generator"), self._kinds, recorder.definitions))
@@ -380,6 +385,8 @@ class OpObserver:
             for detail in self.slots.details:
                 recorder.emit(detail)
             self.slots.details.clear()
+        if self._dumps is not None:
+            self._dumps.close(begun.id)
 
     def _backward_link(self, node: Any) -> tuple[Link, int, Owner | None]:
         name = node.name()
@@ -393,6 +400,11 @@ class OpObserver:
         """What a call and its recomputation share: a checkpointed block runs again without the modules around it, and
         called from another place."""
         return (self._recorder.definitions.module(scope), operator.function_id, -1 if place.outside else place.site)
+
+    def _open_dump(self, dumps: Dumps, record: int, operator: Operator, place: Place) -> None:
+        module = self._recorder.definitions.module(self._scopes.scope)
+        if dumps.wants(module=module, file=self._recorder.sites.file(place.site), function=operator.name):
+            dumps.open(record)
 
     def _selected(self, operator: Operator, place: Place) -> bool:
         module = self._recorder.definitions.module(self._scopes.scope)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import partial
 
+from paritrace.capture.pytorch.dumps import Dumps
 from paritrace.capture.pytorch.groups import Groups
 from paritrace.capture.pytorch.kinds import Kinds
 from paritrace.capture.pytorch.meshes import Meshes
@@ -26,6 +27,7 @@ class Registers:
     groups: Groups
     meshes: Meshes
     summaries: Summarising
+    dumps: Dumps | None = None  # None: no tensor is kept whole
 
     @classmethod
     def of(cls, recorder: Recorder) -> Registers:
@@ -40,4 +42,5 @@ class Registers:
             groups=groups,
             meshes=meshes,
             summaries=Summarising(recorder.settings.regions),
+            dumps=None if recorder.tensors is None else Dumps(recorder, recorder.tensors),
         )

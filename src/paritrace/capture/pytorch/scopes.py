@@ -4,9 +4,13 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from paritrace.capture.definitions import Definitions
 from paritrace.evidence import calls
+
+if TYPE_CHECKING:
+    from paritrace.capture.pytorch.goldens import Begun
 
 
 @dataclass(slots=True)
@@ -22,6 +26,7 @@ class Entered:
     site: int
     workload_site: int
     started_ns: int
+    golden: Begun | None = None  # kept so that it can be replayed (CA-9)
 
 
 class ScopeStack:

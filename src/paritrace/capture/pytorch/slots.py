@@ -8,6 +8,7 @@ from typing import Any
 import torch
 
 from paritrace.capture.definitions import Definitions
+from paritrace.capture.pytorch.dumps import Dumps
 from paritrace.capture.pytorch.flights import Flights, Landing
 from paritrace.capture.pytorch.kinds import Kinds, KnownKind
 from paritrace.capture.pytorch.operators import Operator
@@ -35,10 +36,12 @@ class Slots:
         flights: Flights,
         definitions: Definitions,
         summaries: Summarising | None,
+        dumps: Dumps | None = None,
     ) -> None:
         self.details: list[calls.Detail] = []
         self._flights = flights
         self._summaries = summaries
+        self._dumps = dumps
         self._kinds = kinds
         self._log = log
         self._name = definitions.name
@@ -110,6 +113,8 @@ class Slots:
             kind = self._kinds.of(tensor)
             landing = self._flights.landing(tensor, kind, call=record, index=index)
             slots.append(calls.Slot(name, kind.id, landing.gap or IN_FLIGHT))
+            if self._dumps is not None:
+                self._dumps.slot(slots[-1], None, kind, (record, "o", index))
             landings.append((tensor, landing))
         return tuple(slots), landings
 
@@ -133,19 +138,24 @@ class Slots:
         self, found: list[calls.Slot], record: int, name: int, tensor: torch.Tensor, overwritten: bool
     ) -> None:
         kind = self._kinds.of(tensor)
-        if not kind.readable:
-            found.append(calls.Slot(name, kind.id, kind.geometry.gap or UNINITIALISED, self._unknown))
-            return
         if type(tensor) not in _PLAIN:
             tensor = part_of(tensor)
-        if overwritten:
+        if not kind.readable:
+            found.append(calls.Slot(name, kind.id, kind.geometry.gap or UNINITIALISED, self._unknown))
+        elif overwritten:
             found.append(calls.Slot(name, kind.id, UNINITIALISED, self._log.source(tensor, kind)))
-            return
+        else:
+            found.append(self._read(tensor, kind, name, (record, "i", len(found))))
+        if self._dumps is not None:
+            self._dumps.slot(found[-1], tensor, kind, (record, "i", len(found) - 1))
+
+    def _read(self, tensor: torch.Tensor, kind: KnownKind, name: int, where: tuple[int, str, int]) -> calls.Slot:
+        """The slot of an input whose bytes are there."""
         bits, how, source = self._log.read(tensor, kind)
         slot = calls.Slot(name, kind.id, bits, source, how)
         if self._summaries is not None:
-            self._summarise(self._summaries, tensor, kind, slot, (record, "i", len(found)))
-        found.append(slot)
+            self._summarise(self._summaries, tensor, kind, slot, where)
+        return slot
 
     def _summarise(
         self,
@@ -164,16 +174,19 @@ class Slots:
         self, record: int, index: int, name: int, tensor: torch.Tensor, operator: Operator, wrote: bool
     ) -> calls.Slot:
         kind = self._kinds.of(tensor)
-        if not kind.readable:
-            return calls.Slot(name, kind.id, kind.geometry.gap or UNINITIALISED)
         if type(tensor) not in _PLAIN:
             tensor = part_of(tensor)
-        bits, how = self._log.produced(
-            tensor, kind, by=(record, index), wrote=wrote, uninitialised=operator.uninitialised
-        )
-        slot = calls.Slot(name, kind.id, bits, -1, how)
-        if self._summaries is not None:
-            self._summarise(self._summaries, tensor, kind, slot, (record, "o", index))
+        if not kind.readable:
+            slot = calls.Slot(name, kind.id, kind.geometry.gap or UNINITIALISED)
+        else:
+            bits, how = self._log.produced(
+                tensor, kind, by=(record, index), wrote=wrote, uninitialised=operator.uninitialised
+            )
+            slot = calls.Slot(name, kind.id, bits, -1, how)
+            if self._summaries is not None:
+                self._summarise(self._summaries, tensor, kind, slot, (record, "o", index))
+        if self._dumps is not None:
+            self._dumps.slot(slot, tensor, kind, (record, "o", index))
         return slot
 
     def _written(
