@@ -243,6 +243,8 @@ def _plain(node: PlainLeaf) -> object:
             return node.text == "True"
         case "int":
             return int(node.text)
+        case "str":
+            return node.text
         case _:
             return float.fromhex(node.text)
 
