@@ -31,6 +31,7 @@ COMMANDS = {
     "run": Entry("paritrace.cli.run:run", "Capture a training script into a run directory."),
     "check": Entry("paritrace.cli.check:check", "Check one run against itself."),
     "compare": Entry("paritrace.cli.compare:compare", "Compare two runs: where they part, and what is not known."),
+    "narrow": Entry("paritrace.cli.narrow:narrow", "Capture two runs again until the call where they part stands."),
     "explain": Entry("paritrace.cli.explain:explain", "Show the evidence behind one line of a result."),
     "why-not": Entry("paritrace.cli.explain:why_not", "Say why a call has no partner."),
     "demo": Entry("paritrace.cli.demo:demo", "Capture and compare two small trainings that differ by one mistake."),

@@ -34,6 +34,7 @@ FORMATS = {
         ("paritrace.reports.manifest:LastComparison",), "last.json: the comparison made last of a candidate"
     ),
     "check": Format(("paritrace.compare.checks_result:Checked",), "`check --json`"),
+    "narrowed": Format(("paritrace.automation.narrow_records:Narrowed",), "narrowed.json and `narrow --json`"),
     "explanation": Format(("paritrace.reports.explanation:Explanation",), "`explain --json`"),
     "why-not": Format(("paritrace.reports.why_not:WhyNot",), "`why-not --json`"),
     "catalog": Format(("paritrace.runs.catalog:Catalog",), "`runs ls --json`"),

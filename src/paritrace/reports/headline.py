@@ -15,12 +15,13 @@ BITS_ONLY_EXPLAINED = "bits only: no perturbed baseline was recorded, so round-o
 
 def section(comparison: Comparison, /) -> Section:
     """Returns the sentence and its strength."""
-    anchor, sentence, strength = _statement(comparison)
+    anchor, sentence, strength = statement(comparison)
     lines = (*paragraph(sentence, most=2), *paragraph(strength, most=2))
     return Section(anchor=anchor, lines=lines, keep=len(lines))
 
 
-def _statement(comparison: Comparison, /) -> tuple[str, str, str]:
+def statement(comparison: Comparison, /) -> tuple[str, str, str]:
+    """The anchor, the sentence and its strength."""
     if comparison.findings:
         finding = comparison.findings[0]
         return finding.id, finding.sentence, _strength(comparison, finding)

@@ -1,0 +1,97 @@
+"""Records of `paritrace narrow`: what is asked, each round, and the result that `--json` prints (CP-15)."""
+
+from enum import StrEnum
+
+from msgspec import Struct
+
+from paritrace.compare.result import Comparison, Difference, Finding
+
+FORMAT = "paritrace-narrowed"
+VERSION = "1.0"
+
+
+class Question(StrEnum):
+    """What a round asks, from the cheapest to the finest."""
+
+    RECORD = "record"  # both sides anew, every step by digests, where no run was given or a wider one is wanted
+    REPEAT = "repeat"  # does the baseline repeat itself?
+    STEP = "step"  # at which step do the runs first differ, by the digests of every step?
+    MODULES = "modules"
+    OPERATORS = "operators"  # of one module
+    EVERYTHING = "everything"  # every operator of the step
+
+
+class Ended(StrEnum):
+    """Why there is no further round."""
+
+    FOUND = "found"  # a single call or region stands
+    OUTSIDE = "outside"  # a state, a batch or a setting differed before any call: nothing finer is recorded of it
+    NO_DIFFERENCE = "no_difference"
+    NOT_REPEATABLE = "not_repeatable"  # the baseline differs from itself where the runs part, or before
+    NOT_SEEN_AGAIN = "not_seen_again"  # both were captured again and do not differ there any more
+    EVIDENCE_ENDS = "evidence_ends"  # nothing finer can be recorded, and no single call stands
+
+
+class Asked(Struct, frozen=True, forbid_unknown_fields=True):
+    """What one narrowing is about; a second one in the same folder has to ask the same.
+
+    `baseline` and `candidate` are digests: of run.json, or of a request file. `draws` is the number of perturbed runs
+    of the baseline that judge each round, 0: bits decide.
+    """
+
+    baseline: str
+    candidate: str
+    recorded: bool  # both are runs, whose digests can be read at once
+    draws: int = 0
+    between: tuple[int, int | None] | None = None
+    upcast: str = ""
+    launcher: str = ""
+
+
+class Plan(Struct, frozen=True, forbid_unknown_fields=True):
+    question: Question
+    step: int = 0
+    module: str = ""
+    draws: int = 0
+
+
+class Round(Struct, frozen=True, forbid_unknown_fields=True):
+    """A round that has ended. `runs`, `comparison`: paths below the narrowing's folder."""
+
+    number: int
+    plan: Plan
+    question: str
+    answer: str
+    commands: tuple[str, ...]
+    seconds: float
+    num_bytes: int
+    runs: dict[str, str]
+    comparison: str
+    remarks: tuple[str, ...] = ()
+
+
+class Seen(Struct, frozen=True):
+    """A round and what it compared."""
+
+    round: Round
+    comparison: Comparison
+
+
+class Narrowed(Struct, frozen=True):
+    """The result. `place` is the call or region that stands; None where none does."""
+
+    format: str
+    version: str
+    baseline: str
+    candidate: str
+    directory: str
+    ended: Ended
+    sentence: str
+    strength: str
+    place: Difference | None
+    others: tuple[Finding, ...]  # what else the last comparison found, a benign change among it
+    rounds: tuple[Round, ...]
+    seconds: float
+    num_bytes: int
+    further: tuple[str, ...]  # what evidence would go further
+    remarks: tuple[str, ...] = ()

@@ -1,0 +1,140 @@
+"""`paritrace narrow`: captures two runs again, finer and finer, until the call where they part stands (CP-15)."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from paritrace import __version__
+from paritrace.cli.allowances import Judgement, judgement, judgement_options
+from paritrace.cli.options import json_option
+from paritrace.cli.output import ExitStatus, note, write_json_bytes
+from paritrace.cli.progress import progress
+from paritrace.cli.screens import write_screen
+
+if TYPE_CHECKING:
+    from paritrace.automation.narrow import Narrowing
+    from paritrace.automation.narrow_records import Narrowed
+    from paritrace.compare.result import Comparison
+
+_PATH = click.Path(path_type=Path)
+
+
+@click.command()
+@click.argument("base", type=_PATH)
+@click.argument("cand", type=_PATH)
+@click.option("-o", "--output", type=_PATH, metavar="DIR", help="Folder of the rounds [default: CAND.narrow].")
+@click.option("--between", metavar="A:B", help="Look for the first difference in these steps only, half-open.")
+@click.option(
+    "--perturb",
+    type=click.IntRange(min=8),
+    metavar="K",
+    help="Judge each round by K perturbed runs of BASE [default: as many as BASE has beside it].",
+)
+@click.option(
+    "--launcher",
+    metavar="COMMAND",
+    help='What starts the ranks, where a run does not know it: "torchrun --nproc-per-node 2".',
+)
+@click.option(
+    "--deadline",
+    type=click.FloatRange(min=1),
+    metavar="SECONDS",
+    help="End a capture that takes longer [default: a day].",
+)
+@judgement_options
+@json_option
+def narrow(  # noqa: PLR0913  one parameter per option of the synopsis; they become two records at once
+    base: Path,
+    cand: Path,
+    output: Path | None,
+    between: str | None,
+    perturb: int | None,
+    launcher: str | None,
+    deadline: float | None,
+    exit_code: bool,
+    allow: str | None,
+    exit_zero: bool,
+    as_json: bool,
+) -> int:
+    """Run BASE and CAND again, captured finer and finer only where they differ, until a single call stands.
+
+    BASE and CAND are run directories made by `paritrace run`, which hold how they were started, or request files. Every
+    round is kept in DIR; the same command goes on after an interruption. Exit statuses are those of `compare`.
+    """
+    from paritrace.automation.narrow import Telling
+    from paritrace.automation.narrow import narrow as narrow_runs
+    from paritrace.automation.narrow_screen import round_line
+    from paritrace.cli.selections import parse_steps
+
+    asked = judgement(exit_code=exit_code, allow=allow, exit_zero=exit_zero)
+    task = _task((base, cand), output, between=parse_steps(between), perturb=perturb, launcher=launcher or "")
+    if deadline is not None:
+        from msgspec.structs import replace
+
+        task = replace(task, deadline_seconds=deadline)
+    with progress() as stage:
+        result = narrow_runs(task, Telling(stage=stage, ended=lambda one: note(round_line(one))))
+    _print(result, task, as_json=as_json)
+    return _status(result, asked)
+
+
+def _task(
+    paths: tuple[Path, Path],
+    output: Path | None,
+    *,
+    between: tuple[int, int | None] | None,
+    perturb: int | None,
+    launcher: str,
+) -> Narrowing:
+    from paritrace.automation.narrow import BASELINE, CANDIDATE, Narrowing
+    from paritrace.automation.narrow_folder import Folder
+    from paritrace.automation.narrow_records import Asked
+    from paritrace.automation.narrow_sides import asked_side
+
+    baseline = asked_side(paths[0], name=BASELINE, launcher=launcher)
+    candidate = asked_side(paths[1], name=CANDIDATE, launcher=launcher)
+    asked = Asked(
+        baseline=baseline.digest,
+        candidate=candidate.digest,
+        recorded=baseline.run is not None and candidate.run is not None,
+        draws=baseline.request.num_draws if perturb is None else perturb,
+        between=between,
+        launcher=launcher,
+    )
+    folder = output or paths[1].with_name(f"{paths[1].name}.narrow")
+    return Narrowing(baseline, candidate, asked, Folder(folder), made_by=f"paritrace {__version__}")
+
+
+def _print(result: Narrowed, task: Narrowing, *, as_json: bool) -> None:
+    if as_json:
+        from paritrace.reports.documents import encoded
+
+        write_json_bytes(encoded(result))
+        return
+    from paritrace.automation.narrow_screen import narrow_screen
+
+    write_screen(narrow_screen(result, _last(result, task)))
+
+
+def _last(result: Narrowed, task: Narrowing) -> Comparison:
+    from paritrace.automation.narrow_result import last_compared
+
+    return last_compared([task.folder.seen(one) for one in result.rounds], result.ended)
+
+
+def _status(result: Narrowed, asked: Judgement) -> ExitStatus:
+    """1 for a difference that stands, 3 where the runs could not be told apart or the evidence ended, else 0."""
+    from paritrace.automation.narrow_records import Ended
+
+    if not asked.exit_code or asked.exit_zero:
+        return ExitStatus.DONE
+    match result.ended:
+        case Ended.FOUND | Ended.OUTSIDE | Ended.EVIDENCE_ENDS:
+            return ExitStatus.DIFFERENCE
+        case Ended.NOT_REPEATABLE | Ended.NOT_SEEN_AGAIN:
+            return ExitStatus.UNDETERMINED
+        case Ended.NO_DIFFERENCE:
+            return ExitStatus.DONE
