@@ -141,7 +141,10 @@ def test_su4_a_file_gets_one_format_by_its_suffix(
         (["--ranks", "x"], "bad_ranks"),
         (["--allow", "all"], "bad_allowance"),
         (["--format", "html"], "usage"),
-        (["--policy", "rules"], "usage"),
+        (["--policy", "rules"], "not_found"),
+        (["--policy", "A/run.json"], "bad_policy"),
+        (["--policy", "A/run.json", "--allow", "undetermined"], "two_rules"),
+        (["--map", "a=b", "--map", "a=c"], "conflicting_maps"),
         (["-o", "A"], "another_result"),
     ],
 )

@@ -74,10 +74,10 @@ def test_su3_exit_status_of_a_comparison(comparison: Comparison, asked: Judgemen
 
 
 def test_su3_allowances_are_read_or_refused() -> None:
-    assert judgement(exit_code=True, allow=None, exit_zero=False).allowed == 0
-    assert judgement(exit_code=True, allow="undetermined", exit_zero=False).allowed == UNLIMITED
-    assert judgement(exit_code=True, allow="undetermined=7", exit_zero=False).allowed == 7
+    assert judgement(exit_code=True, allow=(), exit_zero=False).allowed == 0
+    assert judgement(exit_code=True, allow=("undetermined",), exit_zero=False).allowed == UNLIMITED
+    assert judgement(exit_code=True, allow=("undetermined=7",), exit_zero=False).allowed == 7
     for text in ("undetermined=", "undetermined=-1", "undetermined=x", "different", ""):
         with pytest.raises(RequestError) as raised:
-            judgement(exit_code=True, allow=text, exit_zero=False)
+            judgement(exit_code=True, allow=(text,), exit_zero=False)
         assert raised.value.code == "bad_allowance"

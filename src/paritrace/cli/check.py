@@ -15,7 +15,7 @@ from paritrace.cli.screens import write_screen
 @click.argument("run", type=click.Path(path_type=Path), metavar="RUN")
 @judgement_options
 @json_option
-def check(run: Path, exit_code: bool, allow: str | None, exit_zero: bool, as_json: bool) -> int:
+def check(run: Path, exit_code: bool, allow: tuple[str, ...], exit_zero: bool, as_json: bool) -> int:
     """Check RUN against itself: gradients, parameters, batches, finite values, dtypes, recomputation, completeness.
 
     Every invariant passes, fails or is not checkable, with its evidence. Exit status 0; with --exit-code 1 when one

@@ -1,5 +1,6 @@
 """`paritrace compare`: where two runs part (CP-29, SU-3, SU-4)."""
 
+from collections.abc import Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -17,6 +18,7 @@ from paritrace.errors import ParitraceError, RequestError
 
 if TYPE_CHECKING:
     from paritrace.compare.judged_by import JudgedBy
+    from paritrace.compare.policy import LoadedPolicy
     from paritrace.compare.result import Comparison
     from paritrace.compare.settings import Settings
     from paritrace.reports.keeping import Keeping
@@ -53,7 +55,13 @@ class Judges(Struct, frozen=True):
 @click.option("--ignore", multiple=True, metavar="P", help="Leave out modules, functions or files like P; repeatable.")
 @click.option("--strip-prefix", multiple=True, metavar="P", help="Read module names without P; repeatable.")
 @click.option("--dims", multiple=True, metavar="P=D", help="Tensors like P lie as D on the ranks (tp:0); repeatable.")
-@click.option("--map", "maps", multiple=True, metavar="A=B", help="Read names like A (of modules; file:A, function:A) as B; repeatable.")
+@click.option(
+    "--map",
+    "maps",
+    multiple=True,
+    metavar="A=B",
+    help="Read names like A (of modules; file:A, function:A) as B; repeatable.",
+)
 @click.option(
     "--envelope",
     type=click.Path(path_type=Path),
@@ -68,6 +76,7 @@ class Judges(Struct, frozen=True):
     metavar="RUN",
     help="Judge by this repeat of BASE; repeatable, four or more.",
 )
+@click.option("--policy", type=click.Path(path_type=Path), metavar="FILE", help="Judge by the rules in FILE (TOML).")
 @judgement_options
 @json_option
 def compare(  # noqa: PLR0913  one parameter per option of the synopsis; they become three records at once
@@ -83,22 +92,24 @@ def compare(  # noqa: PLR0913  one parameter per option of the synopsis; they be
     maps: tuple[str, ...],
     envelope: Path | None,
     repeats: tuple[Path, ...],
+    policy: Path | None,
     exit_code: bool,
-    allow: str | None,
+    allow: tuple[str, ...],
     exit_zero: bool,
     as_json: bool,
 ) -> int:
     """Compare run CAND with run BASE: where they part, what changed, and what could not be checked.
 
     Exit status 0, whatever was found. With --exit-code: 1 when something that was computed differs, 3 when calls are
-    undetermined or evidence is incomplete. The result is kept below CAND unless -o names another place.
+    undetermined or evidence is incomplete; with --policy: 1 when it fails, 3 when it is undetermined. The result is
+    kept below CAND unless -o names another place.
     """
     from paritrace.cli.selections import parse_ranks, parse_steps
     from paritrace.compare.folds_dims import parse_dims
     from paritrace.compare.renamings import parse_map, without_conflicts
     from paritrace.compare.settings import Settings
 
-    asked = judgement(exit_code=exit_code, allow=allow, exit_zero=exit_zero)
+    asked = judgement(exit_code=exit_code, allow=allow, exit_zero=exit_zero, envelope=True)
     settings = Settings(
         steps=parse_steps(steps),
         ranks=parse_ranks(ranks),
@@ -106,10 +117,28 @@ def compare(  # noqa: PLR0913  one parameter per option of the synopsis; they be
         strip_prefix=strip_prefix,
         dims=tuple(parse_dims(text) for text in dims),
         renamings=without_conflicts([parse_map(text) for text in maps]),
+        policy=None if policy is None else read_policy(policy, allow=allow),
     )
     judges = Judges(envelope=envelope, repeats=repeats)
     found = _compared((base, cand), settings, judges, Output(path=output, formats=formats, as_json=as_json))
     return status_of_comparison(found, asked)
+
+
+def read_policy(path: Path, *, allow: Sequence[str] = ()) -> "LoadedPolicy":
+    """The rules in a file.
+
+    Raises:
+        RequestError: Refused: `bad_policy` with every problem of the file, `two_rules` for --allow beside it.
+        HostError: Refused: the file cannot be read.
+    """
+    from paritrace.compare.policy_file import parse_policy
+    from paritrace.files import LOCAL
+
+    if allow:
+        raise RequestError(
+            "--allow and --policy both say what is accepted", code="two_rules", fix="write it into the policy"
+        )
+    return parse_policy(LOCAL.read(path), name=str(path))
 
 
 def _compared(paths: tuple[Path, Path], settings: "Settings", judges: Judges, output: Output) -> "Comparison":

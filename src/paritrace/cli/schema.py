@@ -37,6 +37,7 @@ FORMATS = {
     "narrowed": Format(("paritrace.automation.narrow_records:Narrowed",), "narrowed.json and `narrow --json`"),
     "explanation": Format(("paritrace.reports.explanation:Explanation",), "`explain --json`"),
     "why-not": Format(("paritrace.reports.why_not:WhyNot",), "`why-not --json`"),
+    "policy": Format(("paritrace.compare.policy:Policy",), "a policy of `compare --policy`, written as TOML"),
     "catalog": Format(("paritrace.runs.catalog:Catalog",), "`runs ls --json`"),
     "run-summary": Format(("paritrace.runs.showing:RunSummary",), "`runs show --json`"),
     "verification": Format(("paritrace.runs.verify:Verification",), "`runs verify --json`"),

@@ -21,6 +21,7 @@ from paritrace.compare.limits import LIMITS
 from paritrace.compare.load import load
 from paritrace.compare.map_uses import declared_maps
 from paritrace.compare.placing import UNDECIDED
+from paritrace.compare.policy_verdict import with_verdict
 from paritrace.compare.rank_summary import RankSummary, summarise
 from paritrace.compare.ranks import RankComparison, compare_rank
 from paritrace.compare.result import FORMAT, VERSION, Change, Comparison, Counts, Difference, Group, RunRef
@@ -62,7 +63,7 @@ def compare(a: Run, b: Run, settings: Settings = DEFAULT, *, by: JudgedBy | None
         of = again()
         if pair is teller:
             changed = changes(of.sides.baseline.recorded, of.sides.candidate.recorded, lines=lines)
-        alone.append(summarise(of, _judgement(of, by, settings)))
+        alone.append(summarise(of, _judgement(of, by, settings), policy=settings.rules))
         num_calls += len(of.sides.baseline.calls) + len(of.sides.candidate.calls)
         rows.append(RankRows(again, kept=of if num_calls <= CALLS_KEPT else None))
         del of  # before the next is made: memory holds one that is not kept
@@ -70,9 +71,9 @@ def compare(a: Run, b: Run, settings: Settings = DEFAULT, *, by: JudgedBy | None
     result = _result(a, b, settings=settings, ranks=ranks, changed=changed, missing=missing)
     result = _settled(result, ranks, rows)
     regrouped = [rank.regrouped for rank in ranks]
-    return Compared(
-        result=with_folds(result, (a, b), ranks=ranks, settings=settings), rows=CallRows(rows, regrouped=regrouped)
-    )
+    result = with_folds(result, (a, b), ranks=ranks, settings=settings)
+    result = with_verdict(result, settings.policy, [rank.policy for rank in ranks])
+    return Compared(result=result, rows=CallRows(rows, regrouped=regrouped))
 
 
 def _settled(result: Comparison, ranks: Sequence[RankSummary], rows: Sequence[RankRows]) -> Comparison:

@@ -17,6 +17,8 @@ from paritrace.compare.load import Recorded
 from paritrace.compare.map_uses import MapUse, Uses
 from paritrace.compare.outside import Moment, moment_of_call, moment_of_figure, outside_states
 from paritrace.compare.placing import Placed, placed
+from paritrace.compare.policy import Policy, Tally
+from paritrace.compare.policy_ranks import tallies
 from paritrace.compare.ranks import RankComparison
 from paritrace.compare.result import Counts, Group, OneSided, Outside, Settled, Status, UndeterminedPlace
 from paritrace.compare.undetermined import by_place, by_reason, one_sided, settled
@@ -54,9 +56,12 @@ class RankSummary:
     exits: list[Placed] = field(default_factory=list[Placed])
     within: list[Placed] = field(default_factory=list[Placed])
     maps: Uses = field(default_factory=dict[str, MapUse])  # what declared maps name here
+    policy: tuple[Tally, ...] = ()  # what this rank gives to each rule
 
 
-def summarise(of: RankComparison, judgement: RankJudgement | None = None) -> RankSummary:
+def summarise(
+    of: RankComparison, judgement: RankJudgement | None = None, *, policy: Policy | None = None
+) -> RankSummary:
     """Take from one rank's comparison all that the result needs of it but its rows."""
     statements = collective_statements(of) if of.sides.apart is Apart.NO else []  # those belong to the layout
     items = placed(of, statements)
@@ -89,6 +94,7 @@ def summarise(of: RankComparison, judgement: RankJudgement | None = None) -> Ran
         exits=[] if judgement is None else exits_of(of, judgement),
         within=[] if judgement is None else within(of, judgement),
         maps=of.maps,
+        policy=tallies(of, policy),
     )
 
 

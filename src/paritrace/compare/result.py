@@ -5,6 +5,7 @@ from enum import StrEnum
 from msgspec import Struct
 
 from paritrace.compare.folds_result import Folds, RatioFact
+from paritrace.compare.policy import PolicyResult
 from paritrace.correspondence.vocabulary import Basis, Unpaired
 from paritrace.runs.attendance import Attendance
 
@@ -297,7 +298,7 @@ class Comparison(Struct, frozen=True):
     version: str
     baseline: RunRef
     candidate: RunRef
-    verdict: str  # "not_evaluated"
+    verdict: str  # "not_evaluated" without a policy, else what it says: "pass", "fail", "undetermined" (CP-13)
     ranks_compared: tuple[int, ...]
     ranks_missing: tuple[int, ...]
     steps_compared: tuple[int, ...]
@@ -326,6 +327,7 @@ class Comparison(Struct, frozen=True):
     envelope: EnvelopeUsed | None = None  # None: no draws of the baseline were given or lie beside it
     first_by_rank: tuple[Difference, ...] = ()  # each rank in its own order of execution; there is no order across
     maps: tuple[DeclaredMap, ...] = ()  # declared by the user, since 1.2
+    policy: PolicyResult | None = None  # since 1.2; None: no policy was given
 
 
 LADDER = (
@@ -342,3 +344,4 @@ LADDER = (
     "optimizer",
     "weights+1",
 )
+AROUND_RUNGS = frozenset({"code", "config"})  # rungs around the runs: shown, and no difference of what was computed

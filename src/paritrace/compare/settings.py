@@ -6,6 +6,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from paritrace.compare.folds_dims import Dims
+from paritrace.compare.policy import LoadedPolicy, Policy
 from paritrace.compare.renamings import Of, Renaming, rule_for
 
 
@@ -22,6 +23,7 @@ class Settings(Struct, frozen=True, kw_only=True):
     strip_prefix: tuple[str, ...] = ()
     dims: tuple[Dims, ...] = ()
     renamings: tuple[Renaming, ...] = ()
+    policy: LoadedPolicy | None = None
     side: str = ""
     rank: int = -1
 
@@ -66,6 +68,11 @@ class Settings(Struct, frozen=True, kw_only=True):
         return next((dims for dims in self.dims if dims.covers(name, side)), None)
 
     @property
+    def rules(self) -> Policy | None:
+        """The rules of the user's policy, None without one."""
+        return None if self.policy is None else self.policy.policy
+
+    @property
     def declared(self) -> tuple[str, ...]:
         """`--dims` and `--map` as they were understood."""
         return tuple(f"--dims {dims}" for dims in self.dims) + tuple(f"--map {rule}" for rule in self.renamings)
@@ -83,5 +90,6 @@ class Settings(Struct, frozen=True, kw_only=True):
         declared = {
             "dims": " ".join(str(dims) for dims in self.dims),
             "map": " ".join(str(rule) for rule in self.renamings),
+            "policy": "" if self.policy is None else self.policy.sha256,
         }
         return used | {name: text for name, text in declared.items() if text}

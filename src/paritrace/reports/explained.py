@@ -4,7 +4,14 @@ from collections.abc import Callable
 
 from paritrace.compare.result import Comparison
 from paritrace.compare.rows import Side
-from paritrace.reports import behind_causes, behind_counts, behind_folds, behind_ladder, behind_places
+from paritrace.reports import (
+    behind_causes,
+    behind_counts,
+    behind_folds,
+    behind_ladder,
+    behind_places,
+    screen_policy,
+)
 from paritrace.reports.behind import Behind, unknown_id
 
 _SECTIONS: dict[str, Callable[[Comparison, str], Behind]] = {
@@ -26,6 +33,7 @@ _SECTIONS: dict[str, Callable[[Comparison, str], Behind]] = {
     "not_seen": behind_counts.not_seen,
     "coverage": behind_counts.coverage,
     "limits": behind_counts.limits,
+    "rules": screen_policy.rules,
     "next": behind_counts.next_commands,
     "kept": behind_counts.kept,
 }

@@ -11,6 +11,7 @@ from paritrace.reports import (
     screen_coverage,
     screen_folds,
     screen_place,
+    screen_policy,
 )
 from paritrace.reports.harmless import shorten
 from paritrace.reports.layout import CONTENT, Section, fit
@@ -47,6 +48,7 @@ def first_screen(comparison: Comparison, /, *, kept: Kept | None = None) -> str:
         screen_coverage.compared(comparison),
         screen_coverage.not_seen(comparison),
         next_commands.section(comparison, kept=kept is not None and kept.found_without_name),
+        screen_policy.section(comparison),
         _kept(kept),
     )
     return "\n".join(fit(sections)) + "\n"
