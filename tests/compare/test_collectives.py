@@ -396,7 +396,7 @@ def test_memory_holds_one_rank_at_a_time(tmp_path: Path, monkeypatch: pytest.Mon
         return of
 
     monkeypatch.setattr("paritrace.compare.engine.CALLS_KEPT", 0)
-    monkeypatch.setattr("paritrace.compare.engine.compare_rank", watched)
+    monkeypatch.setattr("paritrace.compare.rank_jobs.compare_rank", watched)
     both(tmp_path, GOOD, Recipe(buckets=WITHOUT))
     assert len(seen) == WORLD
 

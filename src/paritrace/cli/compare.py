@@ -10,6 +10,7 @@ from msgspec import Struct
 
 from paritrace import __version__
 from paritrace.cli.allowances import judgement, judgement_options, status_of_comparison
+from paritrace.cli.engines import Engine, engine_options, pool_of
 from paritrace.cli.options import json_option
 from paritrace.cli.output import note, write_json_bytes
 from paritrace.cli.progress import progress
@@ -77,6 +78,7 @@ class Judges(Struct, frozen=True):
     help="Judge by this repeat of BASE; repeatable, four or more.",
 )
 @click.option("--policy", type=click.Path(path_type=Path), metavar="FILE", help="Judge by the rules in FILE (TOML).")
+@engine_options
 @judgement_options
 @json_option
 def compare(  # noqa: PLR0913  one parameter per option of the synopsis; they become three records at once
@@ -93,6 +95,8 @@ def compare(  # noqa: PLR0913  one parameter per option of the synopsis; they be
     envelope: Path | None,
     repeats: tuple[Path, ...],
     policy: Path | None,
+    workers: int | None,
+    engine: str,
     exit_code: bool,
     allow: tuple[str, ...],
     exit_zero: bool,
@@ -120,7 +124,8 @@ def compare(  # noqa: PLR0913  one parameter per option of the synopsis; they be
         policy=None if policy is None else read_policy(policy, allow=allow),
     )
     judges = Judges(envelope=envelope, repeats=repeats)
-    found = _compared((base, cand), settings, judges, Output(path=output, formats=formats, as_json=as_json))
+    output_to = Output(path=output, formats=formats, as_json=as_json)
+    found = _compared((base, cand), settings, judges, Engine(engine, workers), output=output_to)
     return status_of_comparison(found, asked)
 
 
@@ -141,7 +146,9 @@ def read_policy(path: Path, *, allow: Sequence[str] = ()) -> "LoadedPolicy":
     return parse_policy(LOCAL.read(path), name=str(path))
 
 
-def _compared(paths: tuple[Path, Path], settings: "Settings", judges: Judges, output: Output) -> "Comparison":
+def _compared(
+    paths: tuple[Path, Path], settings: "Settings", judges: Judges, engine: Engine, *, output: Output
+) -> "Comparison":
     from paritrace.compare.engine import compare as compare_runs
     from paritrace.reports.keeping import Keeping
     from paritrace.reports.sources import sources_of
@@ -151,7 +158,9 @@ def _compared(paths: tuple[Path, Path], settings: "Settings", judges: Judges, ou
     base, cand = paths
     with progress() as stage, open_run(base) as baseline, open_run(cand) as candidate, ExitStack() as opened:
         stage("comparing")
-        compared = compare_runs(baseline, candidate, settings, by=judged_by(baseline, judges, opened=opened))
+        pool = pool_of((baseline, candidate), engine, ranks=settings.ranks)
+        by = judged_by(baseline, judges, opened=opened)
+        compared = compare_runs(baseline, candidate, settings, by=by, pool=pool)
         keeping = Keeping(
             comparison=compared.result,
             rows=compared.rows,

@@ -1,79 +1,106 @@
 """Comparing two runs: the front door of the package (CP-1 to CP-9)."""
 
 from collections import Counter
-from collections.abc import Callable, Sequence
-from functools import lru_cache, partial
+from collections.abc import Sequence
+from functools import partial
+from typing import NamedTuple
 
 from msgspec.structs import replace
 
 from paritrace.compare.across_ranks import across_ranks
 from paritrace.compare.callrows import CallRows, RankRows
-from paritrace.compare.changes import changes
 from paritrace.compare.collectives import folded, orders_alone
 from paritrace.compare.coverage import side_coverage
 from paritrace.compare.findings import findings, first_of, firsts_of, origins_of
-from paritrace.compare.folds_apart import Apart
 from paritrace.compare.folds_joined import with_folds
-from paritrace.compare.judged_by import JudgedBy, envelope_of
-from paritrace.compare.judgement import RankJudgement, envelope_used, judgement
+from paritrace.compare.judged_by import JudgedBy
+from paritrace.compare.judgement import envelope_used
 from paritrace.compare.ladder import ladder
 from paritrace.compare.limits import LIMITS
-from paritrace.compare.load import load
 from paritrace.compare.map_uses import declared_maps
 from paritrace.compare.placing import UNDECIDED
 from paritrace.compare.policy_verdict import with_verdict
-from paritrace.compare.rank_summary import RankSummary, summarise
-from paritrace.compare.ranks import RankComparison, compare_rank
+from paritrace.compare.rank_jobs import Pair, RankDone, RankJob, compare_sessions, done, judges_of, lines_of, run_job
+from paritrace.compare.rank_summary import RankSummary
 from paritrace.compare.result import FORMAT, VERSION, Change, Comparison, Counts, Difference, Group, RunRef
 from paritrace.compare.rows import Compared
 from paritrace.compare.settings import Settings
-from paritrace.compare.sites import Lines
 from paritrace.compare.undetermined import MAX_ONE_SIDED, places_of, reasons_of, settled
 from paritrace.evidence.calls import Level
+from paritrace.process.pool import Pool
 from paritrace.runs.reading import Run
 from paritrace.runs.views import SessionView
 
 NOT_EVALUATED = "not_evaluated"
 DEFAULT = Settings()
 CALLS_KEPT = 200_000  # of both sides: more ranks are compared again for their rows, so that memory holds one at a time
-SOURCES_KEPT = 256  # texts in memory: each is read once per comparison of a rank
 
 
-def compare(a: Run, b: Run, settings: Settings = DEFAULT, *, by: JudgedBy | None = None) -> Compared:
+def compare(
+    a: Run, b: Run, settings: Settings = DEFAULT, *, by: JudgedBy | None = None, pool: Pool | None = None
+) -> Compared:
     """Compare candidate `b` with baseline `a`, rank by rank.
 
     Args:
         by: draws of the baseline that say how much difference round-off or repetition explains.
+        pool: who compares the ranks; None: this process, one rank after another. The result is the same (CP-17).
 
     Returns:
         The comparison document and every call of both sides as rows; nothing is written.
 
     Raises:
         EvidenceError: Refused: a journal of another format or of a newer major version.
+        HostError: Failed: `worker_died`, `worker_stuck`: one of the pool's processes did not give its result.
     """
     pairs, missing = _session_pairs(a, b, settings)
-    lines = Lines(_cached(a), _cached(b))
-    alone: list[RankSummary] = []
-    rows: list[RankRows] = []
-    changed: tuple[Change, ...] = ()
+    compared = _one_by_one((a, b), pairs, settings, by) if pool is None else _pooled((a, b), pairs, settings, by, pool)
+    ranks = across_ranks([done.summary for done in compared.done])
+    changed = next((done.changed for done in compared.done if done.changed), ())
+    result = _result(a, b, settings=settings, ranks=ranks, changed=changed, missing=missing)
+    result = _settled(result, ranks, compared.rows)
+    result = with_folds(result, (a, b), ranks=ranks, settings=settings)
+    result = with_verdict(result, settings.policy, [rank.policy for rank in ranks])
+    return Compared(result=result, rows=CallRows(compared.rows, regrouped=[rank.regrouped for rank in ranks]))
+
+
+class _Compared(NamedTuple):
+    """All ranks, in order."""
+
+    done: list[RankDone]
+    rows: list[RankRows]
+
+
+def _one_by_one(runs: tuple[Run, Run], pairs: Sequence[Pair], settings: Settings, by: JudgedBy | None) -> _Compared:
+    found = _Compared([], [])
+    lines = lines_of(*runs)
     num_calls = 0
     teller = _most_whole(pairs)
     for pair in pairs:
-        again = partial(_compare_sessions, (a, b), pair, settings=settings, lines=lines)
+        again = partial(compare_sessions, runs, pair, settings=settings, lines=lines)
         of = again()
-        if pair is teller:
-            changed = changes(of.sides.baseline.recorded, of.sides.candidate.recorded, lines=lines)
-        alone.append(summarise(of, _judgement(of, by, settings), policy=settings.rules))
+        found.done.append(done(of, by, settings=settings, tells_changes=pair is teller))
         num_calls += len(of.sides.baseline.calls) + len(of.sides.candidate.calls)
-        rows.append(RankRows(again, kept=of if num_calls <= CALLS_KEPT else None))
+        found.rows.append(RankRows(again, kept=of if num_calls <= CALLS_KEPT else None))
         del of  # before the next is made: memory holds one that is not kept
-    ranks = across_ranks(alone)
-    result = _result(a, b, settings=settings, ranks=ranks, changed=changed, missing=missing)
-    result = _settled(result, ranks, rows)
-    regrouped = [rank.regrouped for rank in ranks]
-    result = with_folds(result, (a, b), ranks=ranks, settings=settings)
-    result = with_verdict(result, settings.policy, [rank.policy for rank in ranks])
-    return Compared(result=result, rows=CallRows(rows, regrouped=regrouped))
+    return found
+
+
+def _pooled(
+    runs: tuple[Run, Run], pairs: Sequence[Pair], settings: Settings, by: JudgedBy | None, pool: Pool
+) -> _Compared:
+    teller, judges, lines = _most_whole(pairs), judges_of(by), lines_of(*runs)
+    jobs = [
+        RankJob(
+            folders=(runs[0].folder, runs[1].folder),
+            session_ids=(pair[0].session_id, pair[1].session_id),
+            settings=settings,
+            judges=judges,
+            tells_changes=pair is teller,
+        )
+        for pair in pairs
+    ]
+    again = [partial(compare_sessions, runs, pair, settings=settings, lines=lines) for pair in pairs]
+    return _Compared(list(pool.results(run_job, jobs)), [RankRows(one, kept=None) for one in again])
 
 
 def _settled(result: Comparison, ranks: Sequence[RankSummary], rows: Sequence[RankRows]) -> Comparison:
@@ -89,24 +116,6 @@ def _most_whole(pairs: Sequence[tuple[SessionView, SessionView]]) -> tuple[Sessi
     """The first pair whose sessions both wrote to their end: of one that was cut off, not all is known."""
     whole = (pair for pair in pairs if all(view.receipt is not None for view in pair))
     return next(whole, pairs[0] if pairs else None)
-
-
-def _compare_sessions(
-    runs: tuple[Run, Run], pair: tuple[SessionView, SessionView], *, settings: Settings, lines: Lines
-) -> RankComparison:
-    left, right = (load(run, session, settings=settings) for run, session in zip(runs, pair, strict=True))
-    return compare_rank(left, right, settings=settings, lines=lines)
-
-
-def _judgement(of: RankComparison, by: JudgedBy | None, settings: Settings) -> RankJudgement | None:
-    if by is None or of.sides.apart is not Apart.NO:  # draws of another layout say nothing of its shards
-        return None
-    envelope, num_draws = envelope_of(by, of.sides.baseline.recorded, settings=settings)
-    return judgement(of, envelope, kind=by.kind, num_draws=num_draws)
-
-
-def _cached(run: Run) -> Callable[[str], str | None]:
-    return lru_cache(maxsize=SOURCES_KEPT)(run.source)
 
 
 def _session_pairs(a: Run, b: Run, settings: Settings) -> tuple[list[tuple[SessionView, SessionView]], tuple[int, ...]]:
