@@ -14,7 +14,8 @@ import numpy.typing as npt
 
 import paritrace
 from benchmarks.encoder import Training
-from paritrace.evidence.calls import Origin, OriginKind
+from paritrace.evidence import codec
+from paritrace.evidence.calls import FORMAT, VERSION, EndMark, JournalHeader, Level, Origin, OriginKind
 from paritrace.evidence.gaps import Gap, RunGap
 from paritrace.evidence.ids import ProcessIdentity
 from paritrace.runs.envelope import Receipt, Role, SessionStatus
@@ -102,8 +103,8 @@ def pattern_of(journal: bytes) -> Pattern:
     same = {origin.id for origin in origins if origin.kind in SAME_EVERY_STEP}
     writer = _Writer(same, start=min(_ids(lines, ends, STEADY)), end=_ids(lines, ends, STEADY), per_step=per_step)
     text = "".join(writer.line(line) for line in body)
-    counts = [sum(line.startswith(mark) for line in body) for mark in (b'["c"', b'["d"', b'["s"')]
-    return Pattern(b"\n".join(head) + b"\n", text, writer.holes, per_step, *counts, writer.slots)
+    calls, details, states = (sum(line.startswith(mark) for line in body) for mark in (b'["c"', b'["d"', b'["s"'))
+    return Pattern(b"\n".join(head) + b"\n", text, writer.holes, per_step, calls, details, states, writer.slots)
 
 
 def _call(line: bytes) -> list[Any]:
@@ -236,21 +237,18 @@ def _write_rank(place: Path, pattern: Pattern, *, steps: int, planted: int, rank
     heads = [pattern.head.count(mark) for mark in (b'\n["c"', b'\n["d"', b'\n["s"')]
     each = (pattern.calls, pattern.details, pattern.states)
     totals = [head + one * steps for head, one in zip(heads, each, strict=True)]
-    names = ("calls", "details", "states")
-    end = {"type": "end", "lines": lines, **dict(zip(names, totals, strict=True)), "gaps": {}}
-    journal.write(msgspec.json.encode(end) + b"\n")
+    calls, details, states = totals
+    end = EndMark(lines, calls, details, states, gaps={})
+    journal.write(codec.encode_mark(end))
     journal.sync()
     journal.close()
-    session.end(SessionStatus.COMPLETED, Receipt(lines, *totals))
+    session.end(SessionStatus.COMPLETED, Receipt(lines, calls, details, states))
 
 
 def _pieces(session_id: str, pattern: Pattern, *, steps: int, planted: int, rank: int) -> Iterator[bytes]:
-    from paritrace.evidence import calls, codec
-
     schemes = {"bits": "xxh3-64", "elements": "elements-u64"}
-    levels = (calls.Level.MODULE, calls.Level.OP)
     yield codec.encode_mark(
-        calls.JournalHeader(calls.FORMAT, calls.VERSION, session_id, rank, 0, 0, levels, schemes, 4)
+        JournalHeader(FORMAT, VERSION, session_id, rank, 0, 0, (Level.MODULE, Level.OP), schemes, 4)
     )
     yield pattern.head
     for number in range(steps):

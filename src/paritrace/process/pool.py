@@ -56,7 +56,7 @@ class LocalPool:
     def results(self, work: Callable[[Piece], Result], pieces: Iterable[Piece], /) -> Iterator[Result]:
         """As `Pool` says; leaving the iteration, by an interrupt as well, ends every worker."""
         waiting = deque(enumerate(pieces))
-        done: dict[int, Result] = {}
+        done: dict[int, Any] = {}
         with _Workers(min(self._num_workers, len(waiting)), work) as workers:
             for number in range(len(waiting)):
                 while number not in done:
@@ -126,16 +126,14 @@ class _Workers:
         busy = {worker.pipe: worker for worker in self._all if worker.place >= 0}
         ready = wait(list(busy), timeout=PIECE_DEADLINE_SECONDS)
         if not ready:
-            raise _failed("no worker had a result", "worker_stuck", f"after {PIECE_DEADLINE_SECONDS:.0f} s")
+            raise stuck()
         worker = next(worker for pipe, worker in busy.items() if pipe in ready)
         place, worker.place = worker.place, -1
         try:
             result = worker.pipe.recv()
         except (EOFError, OSError):
             status = f"piece {place + 1}, exit status {_status(worker.process)}"
-            raise _failed(
-                f"worker process {worker.process.pid} ended before it was done", "worker_died", status
-            ) from None
+            raise died(f"worker process {worker.process.pid} ended before it was done", status) from None
         if isinstance(result, ParitraceError):
             raise result
         return place, result
@@ -149,9 +147,24 @@ class _Workers:
             worker.pipe.close()
 
 
-def _failed(what: str, code: str, detail: str) -> HostError:
-    fix = "look for a lack of memory (dmesg), or give fewer workers: --workers 1"
-    return HostError(f"{what} ({detail}); no result was written", code=code, fix=fix, outcome=Outcome.FAILED)
+def died(what: str, detail: str) -> HostError:
+    """A worker that ended before its piece was done."""
+    return HostError(
+        f"{what} ({detail}); no result was written",
+        code="worker_died",
+        fix="look for a lack of memory (dmesg), or give fewer workers: --workers 1",
+        outcome=Outcome.FAILED,
+    )
+
+
+def stuck() -> HostError:
+    """No worker had a result before the deadline."""
+    return HostError(
+        f"no worker had a result after {PIECE_DEADLINE_SECONDS:.0f} s; no result was written",
+        code="worker_stuck",
+        fix="compare fewer ranks or steps at once: --ranks, --steps",
+        outcome=Outcome.FAILED,
+    )
 
 
 def _status(process: "subprocess.Popen[bytes]") -> int | None:

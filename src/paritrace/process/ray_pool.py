@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterable, Iterator
 from importlib import import_module
 from typing import Any
 
-from paritrace.errors import HostError, Outcome, ParitraceError, RequestError
-from paritrace.process.pool import PIECE_DEADLINE_SECONDS, Piece, Result
+from paritrace.errors import ParitraceError, RequestError
+from paritrace.process.pool import PIECE_DEADLINE_SECONDS, Piece, Result, died, stuck
 
 ADDRESS = "RAY_ADDRESS"  # Ray's own variable: without it a cluster of this machine alone is started
 
@@ -80,11 +80,6 @@ def _result(ray: Any, reference: Any) -> Any:
             raise cause from None
         raise
     except ray.exceptions.GetTimeoutError:
-        raise _failed("no worker had a result", "worker_stuck", f"after {PIECE_DEADLINE_SECONDS:.0f} s") from None
+        raise stuck() from None
     except ray.exceptions.RayError as error:
-        raise _failed("Ray lost a worker before it was done", "worker_died", str(error).splitlines()[0]) from None
-
-
-def _failed(what: str, code: str, detail: str) -> HostError:
-    fix = "look for a lack of memory on the nodes, or compare on this machine: --engine local --workers 1"
-    return HostError(f"{what} ({detail}); no result was written", code=code, fix=fix, outcome=Outcome.FAILED)
+        raise died("Ray lost a worker before it was done", str(error).splitlines()[0]) from None
