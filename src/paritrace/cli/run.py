@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from paritrace.capture.launch import Target
     from paritrace.capture.session import Capture
     from paritrace.capture.settings import CaptureSettings
+    from paritrace.evidence.replays import ReplayRequest
 
 OUR_FAILURE = 125  # our failure before the workload started; everything else is the workload's own status
 LEVELS = ("digest", "module", "op")
@@ -128,6 +129,7 @@ class _RunCommand(click.Command):
 @click.option("--local-rank-argument", is_flag=True, hidden=True, help="Give SCRIPT --local_rank=N, as DeepSpeed does.")
 @click.option("--launched-by", hidden=True, help="The --launcher that started this rank, for the run's own record.")
 @click.option("--of-draws", type=int, hidden=True, help="The --perturb that started this run, for its own record.")
+@click.option("--replay", type=click.Path(path_type=Path), hidden=True, help="Replay the calls that this file names.")
 @click.argument("workload", nargs=-1, type=click.UNPROCESSED, required=True, metavar="SCRIPT|MODULE [ARG...]")
 @click.pass_context
 def run(
@@ -139,6 +141,7 @@ def run(
     --launcher.
     """
     from paritrace.capture.session import without_capture
+    from paritrace.cli.run_replay import read_request
 
     try:
         own = _with_local_rank(workload) if options["local_rank_argument"] else workload
@@ -149,6 +152,7 @@ def run(
             ctx.exit(_with_draws(ctx, int(str(options["perturb"])), output, capture=settings is not None))
         if options["launcher"]:
             ctx.exit(_launched(ctx, str(options["launcher"]), output, capture=settings is not None))
+        replay = None if options["replay"] is None else read_request(Path(str(options["replay"])))
         capture = None
         if settings is not None and _wanted(chosen):
             capture = _begin(ctx, output, target, settings)
@@ -156,7 +160,7 @@ def run(
         note(f"{error.outcome.value}: {error.message} [{error.code}]")
         note(f"    fix: {error.fix}")
         ctx.exit(OUR_FAILURE)
-    ctx.exit(_run(target, capture, estimate=bool(options["estimate"])))
+    ctx.exit(_run(target, capture, estimate=bool(options["estimate"]), replay=replay))
 
 
 def _launched(ctx: click.Context, launcher: str, output: Path | None, *, capture: bool) -> int:
@@ -254,7 +258,7 @@ def _begin(ctx: click.Context, output: Path | None, target: Target, settings: Ca
     return capture
 
 
-def _run(target: Target, capture: Capture | None, *, estimate: bool) -> int:
+def _run(target: Target, capture: Capture | None, *, estimate: bool, replay: ReplayRequest | None) -> int:
     from paritrace.capture import launch
 
     if capture is None:
@@ -266,6 +270,10 @@ def _run(target: Target, capture: Capture | None, *, estimate: bool) -> int:
 
         ending.estimate = Estimate(capture.recorder, say=note)
         ending.estimate.install()
+    if replay is not None:
+        from paritrace.cli.run_replay import attach
+
+        attach(capture, replay, end=ending.stopped)
     ending.status = launch.run(target, failing=ending.failing)
     return ending.status
 
@@ -278,6 +286,11 @@ class _Ending:
         self._process = os.getpid()
         self.status: int | None = None
         self.estimate: Estimate | None = None
+
+    def stopped(self) -> None:
+        """All that was wanted of the workload is there: its capture ends as one that was carried through."""
+        self.status = 0
+        self()
 
     def failing(self, what: str) -> None:
         """The workload fails: its black box is written before anything else can go wrong."""

@@ -17,7 +17,9 @@ if TYPE_CHECKING:
     from paritrace.runs.request import RunRequest
 
 KEPT = frozenset({"deterministic", "eager", "mesh", "no_sources", "no_diff", "no_argv"})
-OURS = frozenset({"output", "module", "launcher", "launched_by", "of_draws", "local_rank_argument", "perturb"})
+OURS = frozenset(
+    {"output", "module", "launcher", "launched_by", "of_draws", "local_rank_argument", "perturb", "replay"}
+)
 
 
 def request_record(ctx: click.Context, workload: tuple[str, ...], *, root: Path, main: Path, argv: bool) -> RunRequest:

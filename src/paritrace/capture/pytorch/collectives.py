@@ -70,7 +70,7 @@ class CollectiveFacts:
         value = args[self.reduce] if 0 <= self.reduce < len(args) else None
         if value is None:
             return ""
-        return value.lower() if isinstance(value, str) else _reduction_name(int(value.op()))
+        return value.lower() if isinstance(value, str) else reduction_name(int(value.op()))
 
     def is_asynchronous(self, args: tuple[Any, ...]) -> bool:
         """Whether the caller may go on before the operation has ended; the schema's own default is that it may."""
@@ -113,6 +113,6 @@ def _writes(name: str, places: dict[str, int]) -> tuple[frozenset[int], frozense
     return frozenset(unread | inplace), frozenset(unread)
 
 
-def _reduction_name(number: int) -> str:
+def reduction_name(number: int) -> str:
     kind: Callable[[int], Any] = vars(torch._C)["_distributed_c10d"].ReduceOp.RedOpType
     return str(kind(number).name).lower()

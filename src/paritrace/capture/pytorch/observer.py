@@ -133,6 +133,20 @@ class TorchObserver:
         if self._here():
             self._guarded(self._modules.observe, name, tensor)
 
+    def name_of(self, module: torch.nn.Module) -> str | None:
+        """The qualified name of a module of a known root."""
+        return self._names.of_module(module)
+
+    @property
+    def step(self) -> int:
+        """The present step of the workload."""
+        return self._recorder.steps.step
+
+    def set_quiet(self, quiet: bool) -> None:
+        """See nothing of the calls that a replay makes (CP-26)."""
+        if self._live:
+            self._set_active(not quiet)
+
     def child_after_fork(self) -> None:
         """In a forked child nothing of ours runs (CA-10, N-10)."""
         self._live = False
