@@ -28,7 +28,7 @@ def explain(arguments: tuple[str, ...], as_json: bool) -> None:
     from paritrace.reports.documents import encoded
     from paritrace.reports.harmless import harmless
 
-    result, identity = _result_and_id(arguments)
+    result, identity = result_and_id(arguments)
     found = explanation.explain(result, identity, files=LOCAL)
     if as_json:
         write_json_bytes(encoded(found))
@@ -49,7 +49,7 @@ def why_not(arguments: tuple[str, ...], as_json: bool) -> None:
     from paritrace.reports.documents import encoded
     from paritrace.reports.harmless import harmless
 
-    result, identity = _result_and_id(arguments)
+    result, identity = result_and_id(arguments)
     table = CallsTable(_calls_path(result))
     found = answers.why_not(table, answers.find_call(table, identity))
     if as_json:
@@ -58,7 +58,8 @@ def why_not(arguments: tuple[str, ...], as_json: bool) -> None:
         write_text("\n".join(harmless(line) for line in answers.as_text(found)))
 
 
-def _result_and_id(arguments: tuple[str, ...]) -> "tuple[KeptResult, str]":
+def result_and_id(arguments: tuple[str, ...]) -> "tuple[KeptResult, str]":
+    """The result and the id that `[RESULT] ID` names; without RESULT, the last comparison made here."""
     from paritrace.files import LOCAL
     from paritrace.reports.kept_result import last_result, open_result
 
