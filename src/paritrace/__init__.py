@@ -6,12 +6,14 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from paritrace.capture.api import context as context
     from paritrace.capture.api import observe as observe
+    from paritrace.capture.api import rows as rows
     from paritrace.capture.api import step as step
     from paritrace.capture.api import steps as steps
     from paritrace.capture.api import trace as trace
     from paritrace.capture.api import trigger as trigger
     from paritrace.capture.callbacks import lightning_callback as lightning_callback
     from paritrace.capture.callbacks import trainer_callback as trainer_callback
+    from paritrace.capture.token_rows import Rows as Rows
     from paritrace.evidence.fingerprints import fingerprint as fingerprint
 
 __version__ = "0.1.0"
@@ -22,17 +24,21 @@ _PUBLIC = {
     "steps": "paritrace.capture.api",
     "trigger": "paritrace.capture.api",
     "context": "paritrace.capture.api",
+    "rows": "paritrace.capture.api",
     "observe": "paritrace.capture.api",
     "trainer_callback": "paritrace.capture.callbacks",
     "lightning_callback": "paritrace.capture.callbacks",
     "fingerprint": "paritrace.evidence.fingerprints",
+    "Rows": "paritrace.capture.token_rows",
 }
 __all__ = [
+    "Rows",
     "__version__",
     "context",
     "fingerprint",
     "lightning_callback",
     "observe",
+    "rows",
     "step",
     "steps",
     "trace",

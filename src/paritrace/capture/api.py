@@ -1,4 +1,4 @@
-"""The public functions of a capture in code: `trace`, `step`, `steps`, `context`, `observe` (CA-1)."""
+"""The public functions of a capture in code: `trace`, `step`, `steps`, `context`, `observe`, `rows` (CA-1, CP-27)."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from paritrace.capture.launch import without_own_frames
 from paritrace.capture.session import Capture, Workload, begin, without_capture
 from paritrace.capture.settings import CaptureSettings, Selection, parse_budget, parse_bytes, parse_levels, parse_steps
 from paritrace.capture.sites import workload_root
+from paritrace.capture.token_rows import Rows
 from paritrace.errors import RequestError
 from paritrace.evidence.blackbox import Cause
 from paritrace.runs.envelope import SessionStatus
@@ -45,7 +46,7 @@ class trace(ContextDecorator):  # noqa: N801  used as a function: with paritrace
         level: level or levels: `"digest"`, `"module"`, `"op"`; default module (and digest, which is always on).
         steps: `(first, end)` half-open or `"A:B"`; default `(0, 3)`. Bounds the levels above `digest`.
         mesh: what the ranks mean, `"dp=2,tp=4"`, the last dimension varying fastest, where torch does not show it.
-        regions, statistics, max_bytes, select, exclude, deterministic, sources, diff, argv: as the options of
+        regions, statistics, max_bytes, select, exclude, deterministic, sources, diff, argv, rows: as the options of
             `paritrace run`.
         black_box: keep the calls of level `module` of the last 20 steps in memory, to be written on a trigger (CA-36).
         budget: the most that observing may add to a step's own time, for example `"5%"`; what costs more is given up.
@@ -86,6 +87,7 @@ class trace(ContextDecorator):  # noqa: N801  used as a function: with paritrace
         dump: Iterable[str] = (),
         golden: Iterable[str] = (),
         dump_bytes: int | str = "1GiB",
+        rows: Iterable[str] = (),
     ) -> None:
         self._run = Path(run)
         self._capture: Capture | None = None
@@ -110,6 +112,7 @@ class trace(ContextDecorator):  # noqa: N801  used as a function: with paritrace
             dump=Selection(select=tuple(dump)),
             golden=tuple(golden),
             dump_bytes=parse_bytes(dump_bytes) if isinstance(dump_bytes, str) else dump_bytes,
+            rows=tuple(rows),
         )
 
     def __enter__(self) -> trace:
@@ -192,6 +195,46 @@ def observe(name: str, tensor: torch.Tensor) -> None:
     """Record one tensor under a name of your own, where level `module` or `op` is on; otherwise nothing happens."""
     if _current is not None and _current.observer is not None:
         _current.observer.observe(name, tensor)
+
+
+def rows(
+    ids: object,
+    positions: object | None = None,
+    *,
+    input_ids: object | None = None,
+    attention_mask: object | None = None,
+    position_ids: object | None = None,
+    cu_seqlens: object | None = None,
+) -> Rows:
+    """Say which token each row of the next batch is, so that runs with other batches compare token by token (CP-27).
+
+    Holds for the next forward of a root module; in a `with` block, for everything inside. Recorded are, row by row, the
+    outputs of the modules named by `paritrace run --rows` (or `trace(rows=...)`), what is given to `Rows.observe`,
+    `position_ids` and, by their fingerprints alone, `input_ids`; at the steps at which level `module` or `op` is on.
+
+    Args:
+        ids: the sample of each row, or of each sequence: texts or whole numbers, nested as the batch, or a tensor.
+        positions: the position of each row in its sample, of the ids' shape or (sequences, tokens); below 0 is padding.
+        input_ids: the batch's token ids, shape (sequences, tokens), or as `cu_seqlens` packs them.
+        attention_mask: 0 where there is no token, shape (sequences, tokens); padding on either side.
+        position_ids: the positions that the model is given. They address the rows only where nothing else does; of a
+            packed batch, shape (1, tokens) or (tokens,), a new sample begins wherever they do not go on.
+        cu_seqlens: where the samples of a packed batch begin, and its end: (samples + 1,).
+
+    Nothing is raised: rows that do not come out are a counted gap, `rows_not_addressed`.
+    """
+    if _current is None or _current.observer is None:
+        return Rows()
+    return _current.observer.rows(
+        {
+            "ids": ids,
+            "positions": positions,
+            "input_ids": input_ids,
+            "attention_mask": attention_mask,
+            "position_ids": position_ids,
+            "cu_seqlens": cu_seqlens,
+        }
+    )
 
 
 def trigger(why: str, *, window: bool = False) -> None:

@@ -65,6 +65,15 @@ class Definitions:
         """Which call of its module this scope is, counted in its parent."""
         return self._scopes[scope].nth if scope else 0
 
+    def nth_below_root(self, scope: int) -> str:
+        """`[1]` for what runs the second time within one forward of the root module, in itself or in its parent."""
+        told = ""
+        while scope and self._scopes[scope].parent:
+            nth = self._scopes[scope].nth
+            told = f"[{nth}]{told}" if nth else told
+            scope = self._scopes[scope].parent
+        return told
+
     def context(self, step: int, microbatch: int, phase: calls.Phase, labels: dict[str, str | int]) -> int:
         key = (step, microbatch, phase, tuple(sorted(labels.items())))
         found = self._contexts.get(key)

@@ -356,6 +356,7 @@ def _plain(settings: CaptureSettings) -> dict[str, object]:
         "sources": settings.sources,
         "black_box": settings.black_box,
         "perturb_seed": settings.perturb_seed,
+        "rows": settings.rows,
     }
 
 

@@ -91,6 +91,7 @@ class CaptureSettings:
     golden: tuple[str, ...] = ()  # patterns of modules whose calls are kept so that they can be replayed (CA-9)
     dump_bytes: int = DEFAULT_DUMP_BYTES
     perturb_seed: int = 0  # this run is a perturbed one, drawn with this seed (CP-10a); 0: nothing is moved
+    rows: tuple[str, ...] = ()  # modules whose outputs are kept token by token where rows are declared (CP-27)
     title: str = ""
     tags: tuple[str, ...] = ()
     ranks: tuple[int, ...] | None = None  # the ranks that are captured; None: all

@@ -164,6 +164,7 @@ def _compared(
         keeping = Keeping(
             comparison=compared.result,
             rows=compared.rows,
+            token_rows=compared.token_rows,
             sources=(*sources_of(baseline, side="baseline"), *sources_of(candidate, side="candidate")),
             made_by=f"paritrace {__version__}",
         )

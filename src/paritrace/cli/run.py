@@ -62,6 +62,12 @@ class _RunCommand(click.Command):
 @click.option(
     "--select", multiple=True, metavar="P", help="Record only these: PATTERN of a module, file:P, function:P."
 )
+@click.option(
+    "--rows",
+    multiple=True,
+    metavar="P",
+    help="Keep outputs of modules like P token by token, where the script calls rows().",
+)
 @click.option("--exclude", multiple=True, metavar="P", help="Leave these out; patterns as for --select.")
 @click.option(
     "--regions",
@@ -236,6 +242,7 @@ def _settings(options: dict[str, object], *, ranks: tuple[int, ...] | None) -> C
         budget=None if options["budget"] is None or estimate else parse_budget(str(options["budget"])),
         mesh=parse_mesh(str(options["mesh"])) if options["mesh"] is not None else (),
         perturb_seed=int(str(options["perturb_seed"] or 0)),
+        rows=_texts(options["rows"]),
         title=str(options["title"]),
         tags=_texts(options["tags"]),
         ranks=ranks,

@@ -35,6 +35,7 @@ from paritrace.evidence.calls import (
 from paritrace.evidence.definition import Definition
 from paritrace.evidence.journal import Loss
 from paritrace.evidence.remarks import Remarks
+from paritrace.evidence.rows import RowAddresses, TokenRows
 
 
 class Place(Struct, frozen=True):
@@ -140,7 +141,7 @@ class SessionFacts:
                 self.parameters.see_state(record, self.definitions.state_names, self.definitions.kinds)
             case Loss():
                 self.lost.append(record)
-            case Completed():
+            case Completed() | RowAddresses() | TokenRows():
                 pass
             case _:
                 self._see_mark(record)

@@ -25,6 +25,7 @@ from paritrace.compare.rank_summary import RankSummary
 from paritrace.compare.result import FORMAT, VERSION, Change, Comparison, Counts, Difference, Group, RunRef
 from paritrace.compare.rows import Compared
 from paritrace.compare.settings import Settings
+from paritrace.compare.token_rows_joined import with_token_rows
 from paritrace.compare.undetermined import MAX_ONE_SIDED, places_of, reasons_of, settled
 from paritrace.evidence.calls import Level
 from paritrace.process.pool import Pool
@@ -60,7 +61,9 @@ def compare(
     result = _settled(result, ranks, compared.rows)
     result = with_folds(result, (a, b), ranks=ranks, settings=settings)
     result = with_verdict(result, settings.policy, [rank.policy for rank in ranks])
-    return Compared(result=result, rows=CallRows(compared.rows, regrouped=[rank.regrouped for rank in ranks]))
+    result, tokens = with_token_rows(result, (a, b), settings=settings, by=by)
+    rows = CallRows(compared.rows, regrouped=[rank.regrouped for rank in ranks])
+    return Compared(result=result, rows=rows, token_rows=tokens)
 
 
 class _Compared(NamedTuple):

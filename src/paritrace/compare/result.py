@@ -6,6 +6,7 @@ from msgspec import Struct
 
 from paritrace.compare.folds_result import Folds, RatioFact
 from paritrace.compare.policy import PolicyResult
+from paritrace.compare.token_rows_result import TokenRowsFound
 from paritrace.correspondence.vocabulary import Basis, Unpaired
 from paritrace.runs.attendance import Attendance
 
@@ -325,6 +326,7 @@ class Comparison(Struct, frozen=True):
     ratios: tuple[RatioFact, ...] = ()  # whole-number ratios of losses and gradient norms
     collectives: tuple[CollectiveDifference, ...] = ()
     envelope: EnvelopeUsed | None = None  # None: no draws of the baseline were given or lie beside it
+    token_rows: TokenRowsFound | None = None  # None: neither run has any (CP-27)
     first_by_rank: tuple[Difference, ...] = ()  # each rank in its own order of execution; there is no order across
     maps: tuple[DeclaredMap, ...] = ()  # declared by the user, since 1.2
     policy: PolicyResult | None = None  # since 1.2; None: no policy was given

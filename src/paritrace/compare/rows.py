@@ -14,6 +14,7 @@ from paritrace.compare.result import (
     Status,
     Unpaired,
 )
+from paritrace.compare.token_rows import TokenRowsCompared
 from paritrace.evidence.gaps import CaptureGap, Gap
 
 
@@ -78,3 +79,4 @@ class Compared(Struct, frozen=True):
 
     result: Comparison
     rows: Iterable[CallRow]
+    token_rows: TokenRowsCompared | None = None

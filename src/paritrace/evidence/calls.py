@@ -1,9 +1,9 @@
 """Records of one session's call journal `calls.jsonl`: definitions, calls, details, states and marks.
 
 A line that starts with `{` is a definition or a mark, tagged by `type`; a line that starts with `[` is a row, tagged
-by its first element (`c` call, `d` detail, `s` state, `w` completion). Ids of definitions are per session and are
-defined on an earlier line than their first use (CA-4), so that a killed capture reads. The first line is
-`JournalHeader`. docs/formats/calls.md is the format's description.
+by its first element (`c` call, `d` detail, `s` state, `w` completion, `a` addresses of tokens, `r` rows of tokens).
+Ids of definitions are per session and are defined on an earlier line than their first use (CA-4), so that a killed
+capture reads. The first line is `JournalHeader`. docs/formats/calls.md is the format's description.
 
 Longer than 400 lines: the records of one format, and nothing else, so that a reader has them in one place.
 """
@@ -24,6 +24,7 @@ from paritrace.evidence.distributed import (
 )
 from paritrace.evidence.dumps import Dumped, Golden, GoldenGradient
 from paritrace.evidence.gaps import CaptureGap, CountedGap, Gap
+from paritrace.evidence.rows import RowAddresses, TokenRows
 
 FORMAT = "paritrace-calls"
 VERSION = "1.2"
@@ -427,4 +428,4 @@ class Completed(Struct, array_like=True, frozen=True, gc=False, tag="w", forbid_
     bits: tuple[str | Gap[CaptureGap], ...]
 
 
-Row = Call | Detail | State | Completed
+Row = Call | Detail | State | Completed | RowAddresses | TokenRows

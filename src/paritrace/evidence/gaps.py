@@ -43,6 +43,7 @@ class CountedGap(StrEnum):
     DROPPED_QUEUE_FULL = "dropped_queue_full"
     OVER_BUDGET = "over_budget"
     LINK_AMBIGUOUS = "link_ambiguous"
+    ROWS_NOT_ADDRESSED = "rows_not_addressed"  # a tensor with other rows than were declared (CP-27)
     CAPTURE_ERROR = "capture_error"
     DISK_FULL = "disk_full"
 

@@ -10,6 +10,7 @@ from paritrace.reports import (
     behind_folds,
     behind_ladder,
     behind_places,
+    behind_rows,
     screen_policy,
 )
 from paritrace.reports.behind import Behind, unknown_id
@@ -23,6 +24,7 @@ _SECTIONS: dict[str, Callable[[Comparison, str], Behind]] = {
     "ladder": behind_ladder.ladder,
     "folds": behind_folds.folds,
     "ratios": behind_folds.ratios,
+    "rows": behind_rows.rows,
     "changed": behind_causes.changed,
     "outside": behind_causes.outside_states,
     "one_sided": behind_causes.one_sided,

@@ -12,6 +12,7 @@ from paritrace.reports import (
     screen_folds,
     screen_place,
     screen_policy,
+    screen_rows,
 )
 from paritrace.reports.harmless import shorten
 from paritrace.reports.layout import CONTENT, Section, fit
@@ -36,6 +37,7 @@ def first_screen(comparison: Comparison, /, *, kept: Kept | None = None) -> str:
         screen_place.ladder(comparison),
         screen_folds.section(comparison),
         screen_folds.ratios(comparison),
+        screen_rows.section(comparison),
         screen_place.first_difference(comparison),
         screen_place.where(comparison),
         screen_place.size(comparison),

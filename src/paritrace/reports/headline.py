@@ -2,7 +2,7 @@
 
 from paritrace.compare.result import Comparison, Finding, Mark
 from paritrace.evidence.spans import ranges
-from paritrace.reports import screen_folds
+from paritrace.reports import screen_folds, screen_rows
 from paritrace.reports.layout import Section, paragraph
 from paritrace.reports.wording import count, module_or_root
 
@@ -22,6 +22,8 @@ def section(comparison: Comparison, /) -> Section:
 
 def statement(comparison: Comparison, /) -> tuple[str, str, str]:
     """The anchor, the sentence and its strength."""
+    if comparison.token_rows is not None and screen_rows.is_headline(comparison):
+        return "rows", screen_rows.sentence(comparison.token_rows), screen_rows.strength(comparison.token_rows)
     if comparison.findings:
         finding = comparison.findings[0]
         return finding.id, finding.sentence, _strength(comparison, finding)

@@ -9,6 +9,7 @@ from msgspec.structs import replace
 from paritrace.clock import Clock
 from paritrace.compare.result import Comparison
 from paritrace.compare.rows import CallRow
+from paritrace.compare.token_rows import TokenRowsCompared
 from paritrace.errors import RequestError
 from paritrace.evidence.digests import sha256_of
 from paritrace.files import Files
@@ -17,21 +18,29 @@ from paritrace.reports.documents import comparison_document, decoded, encoded
 from paritrace.reports.first_screen import Kept, first_screen
 from paritrace.reports.manifest import ExportedFile, LastComparison, Manifest, SourceFile
 from paritrace.reports.parquet import write_calls
+from paritrace.reports.rows_table import write_rows
 
 FOLDER = "comparisons"
 LAST = "last.json"
 MANIFEST = "manifest.json"
-NAMES = {"parquet": "calls.parquet", "text": "first_screen.txt", "json": "comparison.json"}  # in the order of writing
+NAMES = {  # in the order of writing
+    "parquet": "calls.parquet",
+    "rows": "rows.parquet",  # of format parquet, where the runs hold rows of tokens
+    "text": "first_screen.txt",
+    "json": "comparison.json",
+}
+FORMATS = ("parquet", "text", "json")
 
 
 class Keeping(Struct, frozen=True):
-    """What is kept where. `formats`: of NAMES; a manifest is always written."""
+    """What is kept where. `formats`: of FORMATS; a manifest is always written."""
 
     comparison: Comparison
     rows: Iterable[CallRow]
     sources: tuple[SourceFile, ...]
     made_by: str  # program and version
-    formats: tuple[str, ...] = tuple(NAMES)
+    formats: tuple[str, ...] = FORMATS
+    token_rows: TokenRowsCompared | None = None
 
     def key(self) -> str:
         return manifest.key_of(self.comparison, self.sources, made_by=self.made_by)
@@ -59,9 +68,9 @@ def keep(keeping: Keeping, /, directory: Path, *, files: Files, found_without_na
     files.mkdir(directory)
     comparison = _with_reports(keeping)
     kept = Kept(directory=str(directory), found_without_name=found_without_name)
-    for name in _chosen(keeping.formats):
+    for name in _chosen(keeping):
         _WRITERS[name](keeping, comparison, directory / NAMES[name], files, kept)
-    exported = tuple(_exported(directory / NAMES[name], files=files) for name in _chosen(keeping.formats))
+    exported = tuple(_exported(directory / NAMES[name], files=files) for name in _chosen(keeping))
     files.replace(directory / MANIFEST, encoded(_manifest(keeping, key=key, exported=exported)))
     return comparison
 
@@ -84,12 +93,13 @@ def write_one(keeping: Keeping, /, path: Path, *, name: str, files: Files) -> No
 
 
 def _with_reports(keeping: Keeping) -> Comparison:
-    reports = {name: NAMES[name] for name in _chosen(keeping.formats)}
+    reports = {name: NAMES[name] for name in _chosen(keeping)}
     return replace(keeping.comparison, reports=reports | {"manifest": MANIFEST})
 
 
-def _chosen(formats: tuple[str, ...]) -> tuple[str, ...]:
-    return tuple(name for name in NAMES if name in formats)
+def _chosen(keeping: Keeping) -> tuple[str, ...]:
+    with_rows = keeping.token_rows is not None and "parquet" in keeping.formats
+    return tuple(name for name in NAMES if name in keeping.formats or (name == "rows" and with_rows))
 
 
 def _require_room(directory: Path, *, key: str, files: Files) -> None:
@@ -113,6 +123,12 @@ def _write_parquet(keeping: Keeping, comparison: Comparison, path: Path, files: 
         write_calls(keeping.rows, sink, schemes=comparison.schemes)
 
 
+def _write_rows(keeping: Keeping, _comparison: Comparison, path: Path, files: Files, _kept: Kept | None) -> None:
+    if keeping.token_rows is not None:
+        with files.replacing(path) as sink:
+            write_rows(keeping.token_rows, sink)
+
+
 def _write_text(_keeping: Keeping, comparison: Comparison, path: Path, files: Files, kept: Kept | None) -> None:
     files.replace(path, first_screen(comparison, kept=kept).encode())
 
@@ -123,6 +139,7 @@ def _write_json(_keeping: Keeping, comparison: Comparison, path: Path, files: Fi
 
 _WRITERS: dict[str, Callable[[Keeping, Comparison, Path, Files, Kept | None], None]] = {
     "parquet": _write_parquet,
+    "rows": _write_rows,
     "text": _write_text,
     "json": _write_json,
 }

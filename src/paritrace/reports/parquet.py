@@ -86,7 +86,7 @@ def write_calls(rows: Iterable[CallRow], /, sink: Sink, *, schemes: Mapping[str,
         schemes: role -> scheme of the fingerprints (`bits`, `elements`), written beside each of them (CP-24).
     """
     total = 0
-    stream = pa.PythonFile(_Writable(sink), mode="w")
+    stream = pa.PythonFile(Writable(sink), mode="w")
     with pq.ParquetWriter(stream, SCHEMA, compression="zstd") as writer:
         for batch in _batches(rows):
             writer.write_batch(_record_batch(batch, schemes=schemes))
@@ -156,7 +156,7 @@ def _ranges(logical_nbytes: int, regions: int) -> list[dict[str, int]] | None:
     return [{"begin": begin, "end": end} for begin, end in region_ranges(logical_nbytes, regions)]
 
 
-class _Writable(RawIOBase):
+class Writable(RawIOBase):
     """A sink as the file object that pyarrow writes to; closing it leaves the sink open."""
 
     def __init__(self, sink: Sink) -> None:

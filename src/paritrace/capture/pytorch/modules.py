@@ -26,6 +26,7 @@ from paritrace.capture.pytorch.parts import part_of
 from paritrace.capture.pytorch.registers import Registers
 from paritrace.capture.pytorch.scopes import Entered
 from paritrace.capture.pytorch.storages import IN_FLIGHT, UNINITIALISED, WriteLog
+from paritrace.capture.pytorch.token_rows import RowObserver
 from paritrace.capture.pytorch.wrappers import class_name, original_class
 from paritrace.capture.recorder import Recorder
 from paritrace.evidence import calls
@@ -55,8 +56,11 @@ class _Forward(NamedTuple):
 class ModuleObserver:
     """Keeps the stack of module calls and, where level `module` is on, records each call."""
 
-    def __init__(self, recorder: Recorder, registers: Registers, *, log: WriteLog, root: RootListener) -> None:
+    def __init__(
+        self, recorder: Recorder, registers: Registers, *, log: WriteLog, root: RootListener, rows: RowObserver
+    ) -> None:
         self._recorder = recorder
+        self._rows = rows
         self._kinds = registers.kinds
         self._names = registers.names
         self._scopes = registers.scopes
@@ -129,6 +133,8 @@ class ModuleObserver:
         if _is_compiling() or not self.active or threading.get_ident() != self._thread:
             return
         entered = self._scopes.pop(id(module))
+        if entered is not None and output is not None and self._rows.active:
+            self._rows.left(self._names.of_module(module), entered.scope, entered.record, output)
         kept = entered is not None and entered.golden is not None
         if entered is None or not (entered.recorded or kept):
             if is_compiled(module):

@@ -31,8 +31,10 @@ from paritrace.capture.pytorch.registers import Registers
 from paritrace.capture.pytorch.replicas import Replicas
 from paritrace.capture.pytorch.resizes import ResizeObserver
 from paritrace.capture.pytorch.scalers import ScalerObserver
+from paritrace.capture.pytorch.token_rows import RowObserver
 from paritrace.capture.pytorch.works import WorkObserver
 from paritrace.capture.recorder import Recorder
+from paritrace.capture.token_rows import Rows
 from paritrace.evidence.calls import Level, OriginKind
 from paritrace.evidence.gaps import CountedGap
 
@@ -48,7 +50,8 @@ class TorchObserver:
         self._ops = OpObserver(
             recorder, registers, on_grad_op=self._maybe_end_step, on_region=self.compiled_region_left
         )
-        self._modules = ModuleObserver(recorder, registers, log=self._ops.log, root=self)
+        self._rows = RowObserver(recorder, registers, log=self._ops.log, here=self._here)
+        self._modules = ModuleObserver(recorder, registers, log=self._ops.log, root=self, rows=self._rows)
         self._backward = BackwardObserver(recorder, begins=self._backward_begins, ended=self._backward_ended)
         self._optimizers = OptimizerObserver(begins=self._optimizer_begins, ended=self._optimizer_ended)
         self._scalers = ScalerObserver(skipped=self._optimizer_skipped)
@@ -73,6 +76,7 @@ class TorchObserver:
         own_time.cover(self._modules, "_enter", "_record", "_record_gradient", "observe")
         if self._modules.goldens is not None:
             own_time.cover(self._modules.goldens, "ended", "gradient")
+        own_time.cover(self._rows, "declare", "observe", "left")
         own_time.cover(self._ops, "begin", "end", "raised", "unwraps", "_begin_region")
         own_time.cover(self._ops.collectives, "work_waited", "waiting_ended", "backward_ended")
         own_time.cover(self._backward, "_start")
@@ -147,6 +151,10 @@ class TorchObserver:
         if self._live:
             self._set_active(not quiet)
 
+    def rows(self, given: dict[str, object]) -> Rows:
+        """`paritrace.rows(...)`: which token each row of the next batch is."""
+        return self._rows.declare(given)
+
     def child_after_fork(self) -> None:
         """In a forked child nothing of ours runs (CA-10, N-10)."""
         self._live = False
@@ -163,6 +171,7 @@ class TorchObserver:
         """A module was entered from outside any other: perhaps a new step, certainly a batch."""
         self._maybe_end_step()
         self._begin_step()
+        self._rows.root_entered()
         if next(iter(module.parameters()), None) is not None:
             self._inventory.model(module)
             self._inventory.batch(args, kwargs)
@@ -192,6 +201,7 @@ class TorchObserver:
         if self._registers.dumps is not None and self._modules.goldens is not None:
             self._registers.dumps.step_ended()
             self._modules.goldens.step_ended()
+        self._rows.step_ended()
         self._apply_levels()
 
     def _begin_step(self) -> None:
