@@ -5,11 +5,11 @@ which of their kind, never by what they compute. A draw that called otherwise ha
 """
 
 from collections import Counter, defaultdict
-from collections.abc import Hashable, Iterator
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 
-from paritrace.compare.envelope import Envelope, Place, calibrate
 from paritrace.compare.load import Recorded
 from paritrace.compare.strengths import Strengths, of_numbers, strengths
+from paritrace.compare.tabulated import Place
 from paritrace.evidence.calls import Call, Detail, Slot
 
 Summarised = tuple[Detail, str]
@@ -40,9 +40,10 @@ class Draws:
             known.append(met.get(place))
         self.num_draws += 1
 
-    def envelope(self) -> Envelope | None:
-        """The calibrated envelope; None with too few draws, or where no two of them differ."""
-        return calibrate(self._found)
+    @property
+    def found(self) -> Mapping[Place, Sequence[Strengths | None]]:
+        """The figures of every slot, one per draw; None where a draw could not state them."""
+        return self._found
 
     def _measured(self, key: Hashable, call: Call, draw: Recorded) -> Iterator[tuple[Place, Strengths | None]]:
         own = self._calls.get(key)

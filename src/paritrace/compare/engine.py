@@ -1,5 +1,6 @@
 """Comparing two runs: the front door of the package (CP-1 to CP-9)."""
 
+import dataclasses
 from collections import Counter
 from collections.abc import Sequence
 from functools import partial
@@ -13,14 +14,24 @@ from paritrace.compare.collectives import folded, orders_alone
 from paritrace.compare.coverage import side_coverage
 from paritrace.compare.findings import findings, first_of, firsts_of, origins_of
 from paritrace.compare.folds_joined import with_folds
-from paritrace.compare.judged_by import JudgedBy
+from paritrace.compare.judged_by import Envelopes, JudgedBy, joined
 from paritrace.compare.judgement import envelope_used
 from paritrace.compare.ladder import ladder
-from paritrace.compare.limits import LIMITS
+from paritrace.compare.limits import limits_of
 from paritrace.compare.map_uses import declared_maps
 from paritrace.compare.placing import UNDECIDED
 from paritrace.compare.policy_verdict import with_verdict
-from paritrace.compare.rank_jobs import Pair, RankDone, RankJob, compare_sessions, done, judges_of, lines_of, run_job
+from paritrace.compare.rank_jobs import (
+    Pair,
+    RankDone,
+    RankJob,
+    compare_sessions,
+    done,
+    judges_of,
+    limits_of_job,
+    lines_of,
+    run_job,
+)
 from paritrace.compare.rank_summary import RankSummary
 from paritrace.compare.result import FORMAT, VERSION, Change, Comparison, Counts, Difference, Group, RunRef
 from paritrace.compare.rows import Compared
@@ -47,7 +58,8 @@ def compare(
         pool: who compares the ranks; None: this process, one rank after another. The result is the same (CP-17).
 
     Returns:
-        The comparison document and every call of both sides as rows; nothing is written.
+        The comparison document and every call of both sides as rows. Nothing is written but, below the baseline, what
+        was measured of its draws: a cache that may be removed.
 
     Raises:
         EvidenceError: Refused: a journal of another format or of a newer major version.
@@ -78,14 +90,27 @@ def _one_by_one(runs: tuple[Run, Run], pairs: Sequence[Pair], settings: Settings
     lines = lines_of(*runs)
     num_calls = 0
     teller = _most_whole(pairs)
+    envelopes = None if by is None else _joint_envelopes(runs[0], pairs, settings, by)
     for pair in pairs:
         again = partial(compare_sessions, runs, pair, settings=settings, lines=lines)
         of = again()
-        found.done.append(done(of, by, settings=settings, tells_changes=pair is teller))
+        found.done.append(done(of, envelopes, settings=settings, tells_changes=pair is teller))
         num_calls += len(of.sides.baseline.calls) + len(of.sides.candidate.calls)
         found.rows.append(RankRows(again, kept=of if num_calls <= CALLS_KEPT else None))
         del of  # before the next is made: memory holds one that is not kept
     return found
+
+
+def _joint_envelopes(baseline: Run, pairs: Sequence[Pair], settings: Settings, by: JudgedBy) -> Envelopes:
+    """Envelopes with one rate for all sessions that are compared."""
+    envelopes = Envelopes(by, baseline, settings=settings, ranks=_ranks(pairs))
+    if len(pairs) > 1:
+        envelopes.limits = joined([envelopes.limits_of(view) for view, _ in pairs])
+    return envelopes
+
+
+def _ranks(pairs: Sequence[Pair]) -> frozenset[int]:
+    return frozenset(view.rank for view, _ in pairs)
 
 
 def _pooled(
@@ -98,10 +123,14 @@ def _pooled(
             session_ids=(pair[0].session_id, pair[1].session_id),
             settings=settings,
             judges=judges,
+            ranks=_ranks(pairs),
             tells_changes=pair is teller,
         )
         for pair in pairs
     ]
+    if judges is not None and len(pairs) > 1:
+        limits = joined(list(pool.results(limits_of_job, jobs)))
+        jobs = [dataclasses.replace(job, limits=limits) for job in jobs]
     again = [partial(compare_sessions, runs, pair, settings=settings, lines=lines) for pair in pairs]
     return _Compared(list(pool.results(run_job, jobs)), [RankRows(one, kept=None) for one in again])
 
@@ -162,6 +191,7 @@ def _result(
 ) -> Comparison:
     # longer than 40 lines: one line for each key of the document, and nothing else
     items = [rank.items for rank in ranks]
+    used = envelope_used([rank.judgement for rank in ranks if rank.judgement is not None])
     first = first_of(items)
     steps = tuple(sorted({step for rank in ranks for step in rank.steps}))
     step = _ladder_step(ranks, first, steps=steps)
@@ -196,13 +226,13 @@ def _result(
             "baseline": side_coverage(a, [rank.coverage[0] for rank in ranks], settings),
             "candidate": side_coverage(b, [rank.coverage[1] for rank in ranks], settings),
         },
-        limits=LIMITS,
+        limits=limits_of(used),
         settings=settings.as_used(),
         reports={},
         schemes=_schemes(ranks),
         collectives=folded([told for rank in ranks for told in rank.statements]),
         first_by_rank=firsts_of(items, [rank.follows for rank in ranks]),
-        envelope=envelope_used([rank.judgement for rank in ranks if rank.judgement is not None]),
+        envelope=used,
         maps=declared_maps(settings, [rank.maps for rank in ranks]),
     )
 

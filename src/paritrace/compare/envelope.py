@@ -1,24 +1,28 @@
 """What round-off or repetition explains at each slot, and from where on a candidate leaves it (CP-10, CP-10a): pure.
 
-A *draw* is another run of the baseline: perturbed by a unit in the last place, or simply repeated. How far a slot of
-the candidate is from the baseline is divided by how far the draws typically are. The limit is the largest such ratio
-that a draw reaches over all slots when it is left out and takes the candidate's place. Under the null hypothesis the
-candidate is one more draw, so it exceeds the limit anywhere with a probability of at most 1 / (draws + 1).
+A *draw* is another run of the baseline: perturbed by a unit in the last place, or simply repeated. How far a slot is
+from the baseline is divided by how far the draws typically are. The candidate is held against each draw in turn, both
+measured by the draws that are left; it leaves the envelope where it is further out than every one of them is anywhere.
+Of runs that are exchangeable at most one can be further out than all the others, so a candidate that is one more draw
+is so with a probability of at most 1 / (draws + 1): no approximation, whatever the figures' distribution (the pairing
+is that of the jackknife+, Barber and others 2021). Over several ranks a draw is one job: its furthest rank counts.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from statistics import median
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
+import numpy as np
+
+from paritrace.compare.leaving_out import Table, left_out
 from paritrace.compare.strengths import Strengths
+from paritrace.compare.tabulated import Place, Tabulated
+
+__all__ = ["Place"]
 
 MIN_DRAWS = 4  # below, a rate of at most 1 / (n + 1) is no statement worth making (CP-10)
 FIGURES = ("error", "norm", "bias")
-Place = tuple[int, str, int]
-"""A slot of the baseline: id of its call, "i" or "o", index among the call's inputs or outputs; or a figure of a step:
-the step, its group ("loss", "grad_norm"), the micro-batch."""
-
+BIAS = FIGURES.index("bias")
 JUDGED = frozenset({"o", "loss", "grad_norm"})  # what a finding can be about; inputs only say what came in
 
 
@@ -26,7 +30,8 @@ class Excess(NamedTuple):
     """How far one slot of the candidate is out, by one of the three figures.
 
     `ratio` is to the median of the draws (of `bias` it is the figure itself), `reached` the largest ratio of this
-    figure that stays inside. `error` and `expected` are the sampled relative error and the draws' median of it.
+    figure that stays inside here. `error` and `expected` are the sampled relative error and the draws' median of it;
+    `bias` is how many standard errors the samples are shifted to one side, and `bias_reached` what of it stays inside.
     """
 
     figure: str
@@ -34,6 +39,8 @@ class Excess(NamedTuple):
     reached: float
     error: float
     expected: float
+    bias: float = 0.0
+    bias_reached: float = 0.0
 
     @property
     def beyond(self) -> bool:
@@ -44,32 +51,58 @@ class Excess(NamedTuple):
 class Envelope:
     """Draws of the baseline, slot by slot, and their calibration.
 
-    `limit` holds for the largest of the three figures, each in `units` of what the draws reach typically. `wide` are
-    places at which the draws differ from the baseline; at every other place all draws agree with it.
+    `places` numbers the slots; `table` holds the draws' figures, `middle` what a figure is divided by, both by that
+    number. `units` is what a draw that is left out typically reaches of each figure somewhere; `limits` how many such
+    units each draw reaches anywhere, as the other draws measure it.
     """
 
-    num_draws: int
-    draws: Mapping[Place, tuple[Strengths, ...]]
+    places: Mapping[Place, int]
+    table: Table
+    middle: Table
+    without: Table  # draws x places x figures: the largest figures that one unit allows without one of the draws
     units: Strengths
-    limit: float
+    limits: tuple[float, ...]
+    inside: Table  # the largest ratios that stay inside, by place; 0 where the draws have no width
+
+    @property
+    def num_draws(self) -> int:
+        return len(self.limits)
 
     @property
     def false_rate(self) -> float:
-        """The largest probability that a candidate which is one more draw exceeds the limit anywhere."""
+        """The largest probability that a candidate which is one more draw is beyond anywhere."""
         return 1.0 / (self.num_draws + 1)
+
+    def jointly(self, limits: Sequence[float]) -> "Envelope":
+        """The same with what each draw reaches on the furthest of several ranks: one rate for all of them."""
+        return replace(self, limits=tuple(limits), inside=_inside(self.without, self.middle, limits))
+
+    def largest_errors(self, places: Sequence[Place]) -> Table:
+        """The largest sampled error of each draw over slots that are in the table."""
+        found: Table = self.table[[self.places[place] for place in places], :, 0].max(axis=0)
+        return found
 
     def excess(self, place: Place, found: Strengths) -> Excess | None:
         """How far the candidate is out at a place; None where the envelope has no width or no figure."""
-        draws = self.draws.get(place)
-        if draws is None:
+        at = self.places.get(place)
+        if at is None or not self.inside[at].any():
             return None
-        ratios = _ratios(found, draws)
-        if ratios is None:
-            return None
-        inside = Strengths(*(self.limit * unit for unit in self.units))
+        inside = Strengths(*self.inside[at].tolist())
+        ratios = self._ratios(at, found)
         told = _told(ratios, inside)
-        expected = median(draw.error for draw in draws)
-        return Excess(FIGURES[told], ratios[told], inside[told], found.error, expected)
+        expected = float(self.middle[at, 0])
+        return Excess(FIGURES[told], ratios[told], inside[told], found.error, expected, found.bias, inside.bias)
+
+    def is_typical(self, place: Place, found: Strengths) -> bool:
+        """Whether no figure is further out than a draw typically reaches somewhere; true where there is no width."""
+        at = self.places.get(place)
+        if at is None or not self.inside[at].any():
+            return True
+        return all(ratio <= unit for ratio, unit in zip(self._ratios(at, found), self.units, strict=True))
+
+    def _ratios(self, at: int, found: Strengths) -> Strengths:
+        pairs = zip(found, self.middle[at].tolist(), strict=True)
+        return Strengths(*(figure / middle if middle > 0.0 else 0.0 for figure, middle in pairs))
 
 
 def _told(ratios: Strengths, inside: Strengths) -> int:
@@ -80,52 +113,58 @@ def _told(ratios: Strengths, inside: Strengths) -> int:
     return max(range(3), key=lambda figure: ratios[figure] / inside[figure] if inside[figure] else 0.0)
 
 
-def calibrate(draws: Mapping[Place, Sequence[Strengths | None]]) -> Envelope | None:
-    """Make an envelope of draws; None with fewer than `MIN_DRAWS`, or where no place has any width.
-
-    `draws` has one entry per draw at each place, None where a figure could not be stated: such a place is left out.
-    """
-    whole = {place: tuple(found) for place, found in _whole(draws)}
-    num_draws = max((len(found) for found in whole.values()), default=0)
-    whole = {place: found for place, found in whole.items() if len(found) == num_draws}
-    wide = [found for place, found in whole.items() if place[1] in JUDGED and _has_width(found)]
-    if num_draws < MIN_DRAWS or not wide:
+def calibrate(draws: Tabulated) -> Envelope | None:
+    """Make an envelope of draws; None with fewer than `MIN_DRAWS`, or where no place has any width."""
+    whole, table = draws
+    judged = [at for at, place in enumerate(whole) if place[1] in JUDGED]
+    if table.shape[1] < MIN_DRAWS or not judged:
         return None
-    most = [_most(wide, left_out) for left_out in range(num_draws)]
-    units = Strengths(*(median(found[figure] for found in most) for figure in range(3)))
-    limit = max(_joint(found, units) for found in most)
-    return Envelope(num_draws=num_draws, draws=whole, units=units, limit=limit)
-
-
-def _whole(draws: Mapping[Place, Sequence[Strengths | None]]) -> Iterator[tuple[Place, list[Strengths]]]:
-    for place, found in draws.items():
-        known = [strength for strength in found if strength is not None]
-        if len(known) == len(found):
-            yield place, known
-
-
-def _has_width(draws: Sequence[Strengths]) -> bool:
-    """Whether the draws typically differ from the baseline here, also when any one of them is left out."""
-    return sum(draw.error > 0.0 for draw in draws) > (len(draws) + 1) // 2 + 1
-
-
-def _most(wide: Sequence[tuple[Strengths, ...]], left_out: int) -> Strengths:
-    """The largest ratio of each figure that one draw reaches over all places, against the others."""
-    most = [0.0, 0.0, 0.0]
-    for draws in wide:
-        ratios = _ratios(draws[left_out], (*draws[:left_out], *draws[left_out + 1 :]))
-        if ratios is not None:
-            most = [max(pair) for pair in zip(most, ratios, strict=True)]
-    return Strengths(*most)
-
-
-def _ratios(found: Strengths, draws: Sequence[Strengths]) -> Strengths | None:
-    """A slot's figures in medians of the draws; the bias is a ratio already. None where the draws have no width."""
-    error, norm = median(draw.error for draw in draws), median(draw.norm for draw in draws)
-    if error == 0.0:
+    without = _divisors(left_out(table))
+    if not (without[:, judged, 0] > 0.0).all(axis=0).any():
         return None
-    return Strengths(found.error / error, found.norm / norm if norm > 0.0 else 0.0, found.bias)
+    units, fewer, limits = _calibrated(table[judged], without[:, judged])
+    middle = _divisors(np.median(table, axis=1))
+    allowed = without * fewer[:, None, :] * (without[:, :, :1] > 0.0).all(axis=0)
+    return Envelope(
+        places={place: at for at, place in enumerate(whole)},
+        table=table,
+        middle=middle,
+        without=allowed,
+        units=Strengths(*units.tolist()),
+        limits=tuple(limits),
+        inside=_inside(allowed, middle, limits),
+    )
 
 
-def _joint(ratios: Strengths, units: Strengths) -> float:
-    return max((ratio / unit for ratio, unit in zip(ratios, units, strict=True) if unit > 0.0), default=0.0)
+def _divisors(medians: Table) -> Table:
+    """By what figures are divided: the draws' medians, and 1 for the bias, which is a ratio as it is."""
+    medians[..., BIAS] = 1.0
+    return medians
+
+
+def _calibrated(table: Table, without: Table) -> tuple[Table, Table, list[float]]:
+    """The units of all draws, those without each of them, and how many of the latter that draw reaches."""
+    num_draws = table.shape[1]
+    reached = np.stack([_most(table[:, draw], without[draw]) for draw in range(num_draws)])
+    units = np.median(reached, axis=0)
+    fewer = np.empty_like(reached)
+    for draw in range(num_draws):
+        rest = np.delete(table, draw, axis=1)
+        less = _divisors(left_out(rest))
+        fewer[draw] = np.median([_most(rest[:, other], less[other]) for other in range(num_draws - 1)], axis=0)
+    in_units = np.divide(reached, fewer, out=np.zeros_like(reached), where=fewer > 0.0)
+    return units, fewer, in_units.max(axis=1).tolist()
+
+
+def _most(one: Table, middle: Table) -> Table:
+    """The largest of each figure that one run reaches over all places, in medians of the others."""
+    wide = (middle[:, :1] > 0.0) & (middle > 0.0)
+    found: Table = np.divide(one, middle, out=np.zeros_like(one), where=wide).max(axis=0)
+    return found
+
+
+def _inside(without: Table, middle: Table, limits: Sequence[float]) -> Table:
+    """The largest ratios that do not pass every draw."""
+    allowed = (without * np.asarray(limits)[:, None, None]).max(axis=0)
+    found: Table = np.divide(allowed, middle, out=np.zeros_like(allowed), where=middle > 0.0)
+    return found

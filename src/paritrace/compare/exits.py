@@ -2,13 +2,12 @@
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from statistics import median
 from typing import NamedTuple
 
 from paritrace.compare.agreement import Sides
-from paritrace.compare.draws import numbers_against, summarised
+from paritrace.compare.draws import numbers_against
 from paritrace.compare.envelope import Envelope, Excess, Place
-from paritrace.compare.strengths import Strengths, strengths
+from paritrace.compare.measured import Measured
 from paritrace.evidence.calls import Phase
 
 Moment = tuple[int, str]
@@ -32,7 +31,7 @@ class Judged:
     something judged is out, and at which something is judged at all.
     """
 
-    envelope: Envelope
+    false_rate: float
     exits: tuple[Exit, ...]
     outputs: dict[int, Excess]
     numbers: dict[Place, Excess]
@@ -48,77 +47,46 @@ class Judged:
         """The innermost judged call that is, or encloses, a call of the baseline; -1 without any."""
         return next((at for at in (i, *parents(sides, i)) if at in self.outputs), -1)
 
-    def gain(self, sides: Sides, i: int) -> Excess | None:
-        """The error of a call's output in errors of its input, against the draws' (figure "gain"); None if unknown.
-
-        `error` is the candidate's gain, `expected` the draws' median and `ratio` how many of those it is.
-        """
-        call = sides.baseline.calls[i]
-        inputs = [place for n in range(len(call.inputs)) if (place := (call.id, "i", n)) in self.envelope.draws]
-        outputs = [place for n in range(len(call.outputs)) if (place := (call.id, "o", n)) in self.envelope.draws]
-        found = _found(sides, i)
-        if not inputs or not outputs or not all(place in found for place in (*inputs, *outputs)):
-            return None
-        own = _gain([found[place].error for place in inputs], [found[place].error for place in outputs])
-        draws = [
-            _gain(
-                [self.envelope.draws[place][draw].error for place in inputs],
-                [self.envelope.draws[place][draw].error for place in outputs],
-            )
-            for draw in range(self.envelope.num_draws)
-        ]
-        known = [gain for gain in draws if gain is not None]
-        if own is None or len(known) < len(draws):
-            return None
-        expected = median(known)
-        reached = self.envelope.limit * self.envelope.units.error
-        return Excess("gain", own / expected, reached, own, expected) if expected > 0.0 else None
-
-
-def _gain(inputs: list[float], outputs: list[float]) -> float | None:
-    came_in = max(inputs)
-    return max(outputs) / came_in if came_in > 0.0 else None
-
 
 def _out(excess: Excess) -> float:
     return excess.ratio / excess.reached if excess.reached else 0.0
 
 
-def judge(sides: Sides, envelope: Envelope) -> Judged:
-    """Judge every paired call that was summarised on both sides."""
-    found = dict(_outputs(sides, envelope))
+def judge(measured: Measured) -> Judged:
+    """Judge every paired call that was summarised on both sides; nothing of the calls is kept."""
+    sides, envelope = measured.sides, measured.envelope
+    found = dict(_outputs(measured))
     worst = {i: max(by_output.values(), key=_out) for i, by_output in found.items()}
-    exits = tuple(_exits(sides, envelope, found))
-    numbers = dict(_numbers(sides, envelope))
     return Judged(
-        envelope=envelope,
-        exits=exits,
+        false_rate=envelope.false_rate,
+        exits=tuple(_exits(measured, found)),
         outputs=worst,
-        numbers=numbers,
+        numbers=dict(_numbers(sides, envelope)),
         beyond=frozenset(_moment(sides, i) for i, excess in worst.items() if excess.beyond),
         inside=frozenset(_moment(sides, i) for i in worst),
-        weights=_weights(sides, envelope, found),
+        weights=_weights(measured, found),
     )
 
 
-def _weights(sides: Sides, envelope: Envelope, found: Iterable[int]) -> dict[int, bool]:
+def _weights(measured: Measured, found: Iterable[int]) -> dict[int, bool]:
     """Whether the parameters and buffers that modules read in forward are inside, step by step, where any differ."""
-    side = sides.baseline
     weights: dict[int, bool] = {}
     for i in found:
-        step, _, phase = side.context_of(i)
+        step, _, phase = measured.sides.baseline.context_of(i)
         own = [
-            excess
-            for place, excess in _slots(sides, envelope, i, side="i")
-            if not _is_argument(side.recorded.names[side.calls[i].inputs[place].name])
+            measured.excess(i, "i", place)
+            for place, _ in measured.came_in(i)
+            if not is_argument(measured.sides, i, place)
         ]
         if own and phase == Phase.FORWARD:
             weights[step] = weights.get(step, True) and all(e is not None and not e.beyond for e in own)
     return weights
 
 
-def _is_argument(slot: str) -> bool:
-    return slot.startswith(("args", "kwargs"))  # what a caller passes; any other input is a parameter or buffer
+def is_argument(sides: Sides, i: int, place: int) -> bool:
+    """Whether an input is what a caller passes; any other is a parameter or buffer of the module."""
+    side = sides.baseline
+    return side.recorded.names[side.calls[i].inputs[place].name].startswith(("args", "kwargs"))
 
 
 def _numbers(sides: Sides, envelope: Envelope) -> Iterator[tuple[Place, Excess]]:
@@ -128,63 +96,36 @@ def _numbers(sides: Sides, envelope: Envelope) -> Iterator[tuple[Place, Excess]]
             yield place, excess
 
 
-def _outputs(sides: Sides, envelope: Envelope) -> Iterator[tuple[int, dict[int, Excess]]]:
-    for i, j in enumerate(sides.pairing.partner_a):
+def _outputs(measured: Measured) -> Iterator[tuple[int, dict[int, Excess]]]:
+    for i, j in enumerate(measured.sides.pairing.partner_a):
         if j >= 0:
-            judged = {place: excess for place, excess in _slots(sides, envelope, i, side="o") if excess is not None}
+            places = ((place, measured.excess(i, "o", place)) for place in measured.slots(i, "o"))
+            judged = {place: excess for place, excess in places if excess is not None}
             if judged:
                 yield i, judged
 
 
-def _found(sides: Sides, i: int) -> dict[Place, Strengths]:
-    """How far every summarised slot of a paired call is from the baseline's."""
-    call = sides.baseline.calls[i]
-    return {
-        (call.id, side, place): found
-        for side in ("i", "o")
-        for place, found in _measured(sides, i, side=side)
-        if found is not None
-    }
+def _exits(measured: Measured, found: dict[int, dict[int, Excess]]) -> Iterator[Exit]:
+    """In order of execution; of a backward pass only the first gradient that is out, since its inputs are not seen.
 
-
-def _slots(sides: Sides, envelope: Envelope, i: int, *, side: str) -> Iterator[tuple[int, Excess | None]]:
-    """The summarised slots of one direction with their excess; None where nothing can be said of one that differs."""
-    call = sides.baseline.calls[i]
-    for place, found in _measured(sides, i, side=side):
-        if side == "i" and found is not None and found.error == 0.0 == found.norm:
-            continue  # nothing came in that differs on the samples
-        yield place, None if found is None else envelope.excess((call.id, side, place), found)
-
-
-def _measured(sides: Sides, i: int, *, side: str) -> Iterator[tuple[int, Strengths | None]]:
-    """The slots of one direction that a side summarised, with how far they are apart; None where that is not known."""
-    ours, theirs = sides.baseline, sides.candidate
-    call, other = ours.calls[i], theirs.calls[sides.pairing.partner_a[i]]
-    mine, others = (call.inputs, other.inputs) if side == "i" else (call.outputs, other.outputs)
-    places = {theirs.recorded.names[slot.name]: place for place, slot in enumerate(others)}
-    for place, slot in enumerate(mine):
-        partner = places.get(ours.recorded.names[slot.name])
-        left = summarised(ours.recorded, call, side, place)
-        right = None if partner is None else summarised(theirs.recorded, other, side, partner)
-        if left is not None or right is not None:
-            yield place, None if left is None or right is None else strengths(left, right)
-
-
-def _exits(sides: Sides, envelope: Envelope, found: dict[int, dict[int, Excess]]) -> Iterator[Exit]:
-    """In order of execution; of a backward pass only the first gradient that is out, since its inputs are not seen."""
-    calls = sides.baseline.calls
+    Behind an exit what comes in has to be as a draw's typically is: a part of the other's difference may have come in,
+    also by weights of a later step, and lie just inside.
+    """
+    sides = measured.sides
     out = {i: worst for i, judged in found.items() if (worst := _worst(judged)).excess.beyond}
-    candidates = {i for i in out if _inside(sides, envelope, i, own=False)}
+    candidates = {i for i in out if _is_inside(measured, i, own=False)}
     enclosing = {parent for i in candidates for parent in parents(sides, i)}
-    enclosing |= {parent for i in out if not _inside(sides, envelope, i, own=True) for parent in parents(sides, i)}
+    enclosing |= {parent for i in out if not _is_inside(measured, i, own=True) for parent in parents(sides, i)}
     started: set[Moment] = set()
-    for i in sorted(out, key=lambda i: calls[i].left):
+    left = False  # whether something has left in a forward pass
+    for i in sorted(out, key=lambda i: sides.baseline.calls[i].left):
         step, _, phase = sides.baseline.context_of(i)
         if phase == Phase.BACKWARD:
             before = {(step, each.value) for each in (Phase.FORWARD, Phase.BACKWARD)}
             if not before & started:
                 yield out[i]._replace(call=i)
-        elif i in candidates and i not in enclosing:
+        elif i in candidates and i not in enclosing and (not left or _is_typical(measured, i)):
+            left = True
             yield out[i]._replace(call=i)
         started.add((step, phase))
 
@@ -194,17 +135,22 @@ def _worst(judged: dict[int, Excess]) -> Exit:
     return Exit(-1, output, excess)
 
 
-def _inside(sides: Sides, envelope: Envelope, i: int, *, own: bool) -> bool:
+def _is_inside(measured: Measured, i: int, *, own: bool) -> bool:
     """Whether everything summarised that came in is inside; what cannot be judged and differs is not.
 
     `own`: only the module's own parameters and buffers, which came into every module around it as well.
     """
-    side = sides.baseline
-    slots = side.calls[i].inputs
     return all(
-        excess is not None and not excess.beyond
-        for place, excess in _slots(sides, envelope, i, side="i")
-        if not own or not _is_argument(side.recorded.names[slots[place].name])
+        (excess := measured.excess(i, "i", place)) is not None and not excess.beyond
+        for place, _ in measured.came_in(i)
+        if not own or not is_argument(measured.sides, i, place)
+    )
+
+
+def _is_typical(measured: Measured, i: int) -> bool:
+    return all(
+        found is not None and measured.envelope.is_typical(measured.place_of(i, "i", place), found)
+        for place, found in measured.came_in(i)
     )
 
 

@@ -59,7 +59,7 @@ def _ordered(ranks: Sequence[list[Placed]], *, first: bool) -> list[Placed]:
         for number, items in enumerate(ranks)
         for place, item in enumerate(items)
     )
-    found = [ranks[number][place] for *_, place, _, number in ordered]
+    found = [ranks[number][place] for *_, place, _, number in ordered if not ranks[number][place].told]
     if not first:
         return found
     return [item for item in found if _is_named(item.difference) or item is found[0]]
@@ -104,6 +104,11 @@ def _finding(number: int, items: Sequence[Placed]) -> Finding:
         ratio=None if excess is None else excess.ratio,
         reached=None if excess is None else excess.reached,
         figure="" if excess is None else excess.figure,
+        bias=None if excess is None or excess.figure == "gain" else excess.bias,
+        bias_reached=None if excess is None or excess.figure == "gain" else excess.bias_reached,
+        input_error=None if worst.gain is None else worst.gain.came_in,
+        gain=None if worst.gain is None else worst.gain.gain,
+        usual_gain=None if worst.gain is None else worst.gain.expected,
     )
 
 
@@ -181,7 +186,8 @@ def _judged(place: Difference, where: str, *, at: str) -> str:
     if place.group is Group.WITHIN:
         name = _short(place.module) or "the root module"
         return f"Other code in {name} at {where}, {place.cause}: adds no more than the envelope explains."
-    out = f"the output of {place.function.rpartition('.')[2]}{at} does; what came in is inside"
+    otherwise = f", {place.cause}" if place.cause else ""
+    out = f"the output of {place.function.rpartition('.')[2]}{at} does; what came in is inside{otherwise}"
     return f"{_short(place.module) or 'The root module'} leaves the envelope at {where}: {out}."
 
 

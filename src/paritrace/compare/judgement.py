@@ -2,52 +2,80 @@
 (CP-8b, CP-10a)."""
 
 import re
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 
 from paritrace.compare.blames import Blame
 from paritrace.compare.describe import pair_difference
-from paritrace.compare.envelope import MIN_DRAWS, Envelope, Excess
+from paritrace.compare.envelope import MIN_DRAWS, Envelope
 from paritrace.compare.exits import Exit, Judged, judge, parents
+from paritrace.compare.gains import gain_of, gain_reached
+from paritrace.compare.judged_words import (
+    PERTURBED,
+    REPEATS,
+    ROUND_OFF,
+    beyond,
+    consequence,
+    inside,
+    inside_by_gain,
+    told_otherwise,
+)
+from paritrace.compare.measured import Measured
 from paritrace.compare.outside import Moment, moment_of_call
 from paritrace.compare.placing import UNDECIDED, Placed
 from paritrace.compare.ranks import RankComparison
 from paritrace.compare.result import EnvelopeUsed, Group
 from paritrace.evidence.calls import Phase
 
-PERTURBED, REPEATS = "perturbed baselines", "repeats"
-ROUND_OFF = {PERTURBED: "round-off", REPEATS: "noise"}
-WHOLE = 100.0  # from here on a ratio is told as a whole number
+__all__ = ["PERTURBED", "REPEATS"]
 _NUMBER = re.compile(r"[0-9]+")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RankJudgement:
-    """One rank of the candidate against the baseline's draws; `judged` is None where the draws make no envelope."""
+    """One rank of the candidate against the baseline's draws; `judged` is None where the draws make no envelope.
+
+    `measured` is there while the rank's calls are; `kept` is what remains.
+    """
 
     kind: str
     num_draws: int
     judged: Judged | None
+    measured: Measured | None = None
 
     @property
     def round_off(self) -> str:
         return ROUND_OFF[self.kind]
 
+    def kept(self) -> "RankJudgement":
+        """Without the calls."""
+        return replace(self, measured=None)
+
 
 def judgement(of: RankComparison, envelope: Envelope | None, *, kind: str, num_draws: int) -> RankJudgement:
     """Judge one rank."""
-    return RankJudgement(kind=kind, num_draws=num_draws, judged=None if envelope is None else judge(of.sides, envelope))
+    if envelope is None:
+        return RankJudgement(kind=kind, num_draws=num_draws, judged=None)
+    measured = Measured(of.sides, envelope)
+    return RankJudgement(kind=kind, num_draws=num_draws, judged=judge(measured), measured=measured)
 
 
 def judged_items(of: RankComparison, items: list[Placed], by: RankJudgement) -> list[Placed]:
-    """The statements of a rank with their strength; those about the inside of a call that exits are told by it."""
+    """The statements of a rank with their strength.
+
+    Those about the inside of a call that exits, and doubts behind it, are told by the exit: they stay in the order of
+    what differs, but are no findings.
+    """
     judged = by.judged
     if judged is None:
         return items
     exits = {found.call for found in judged.exits}
-    told = [item for item in items if not _is_inside(of, item, exits)]
-    told = [item if item.difference.collective else _with_strength(of, item, by, judged) for item in told]
     first = min((moment_of_call(of, i) for i in exits), default=None)
-    return [item for item in told if first is None or not _follows(item, first)]
+    found = [item if item.difference.collective else _with_strength(of, item, by, judged) for item in items]
+    return [
+        item._replace(told=_is_inside(of, item, exits) or (first is not None and _follows(item, first)))
+        for item in found
+    ]
 
 
 def _follows(item: Placed, exit_: Moment) -> bool:
@@ -57,46 +85,67 @@ def _follows(item: Placed, exit_: Moment) -> bool:
 
 def exits_of(of: RankComparison, by: RankJudgement) -> list[Placed]:
     """The modules whose output leaves the envelope while what came in is inside, each where it first does."""
-    if by.judged is None:
+    if by.judged is None or by.measured is None:
         return []
     firsts: dict[tuple[str, str], Exit] = {}
     for found in by.judged.exits:
         firsts.setdefault((of.sides.baseline.module_of(found.call), of.sides.baseline.context_of(found.call)[2]), found)
-    return [
-        Placed(
-            moment_of_call(of, found.call),
-            pair_difference(of, found.call, Blame(Group.EXCEEDS)),
-            _later(of, by.judged, found.call),
-            ("call", found.call),
-            strength=_beyond(found.excess, by, by.judged.envelope),
-            excess=found.excess,
-        )
-        for found in firsts.values()
-    ]
+    return [_exit(of, found, by, by.judged, by.measured) for found in firsts.values()]
+
+
+def _exit(of: RankComparison, found: Exit, by: RankJudgement, judged: Judged, measured: Measured) -> Placed:
+    gain = gain_of(measured, found.call)
+    return Placed(
+        moment_of_call(of, found.call),
+        pair_difference(of, found.call, Blame(Group.EXCEEDS, told_otherwise(measured.one_sided(found.call)))),
+        _later(of, judged, found.call),
+        ("call", found.call),
+        strength=beyond(found.excess, gain, num_draws=by.num_draws, kind=by.kind),
+        excess=found.excess,
+        gain=gain,
+    )
 
 
 def within(of: RankComparison, by: RankJudgement) -> list[Placed]:
-    """Other code on both sides whose module adds no more error than the draws' do; of like modules the first."""
-    judged = by.judged
-    if judged is None:
+    """Other code on both sides whose module adds no more error than the draws' do; of like modules the first.
+
+    Other code is a stretch of other calls, or a call that is made otherwise: with an argument or a result more.
+    """
+    if by.judged is None or by.measured is None:
         return []
     found: dict[str, Placed] = {}
+    exits = {exit_.call for exit_ in by.judged.exits}
+    others = [*_other_calls(of, by.judged), *_called_otherwise(of, by.judged, by.measured)]
+    reached = gain_reached(by.measured, _forward(of, by.judged)) if others else 0.0
+    for i, cause in others:
+        like = _NUMBER.sub("#", of.sides.baseline.module_of(i))
+        gain = gain_of(by.measured, i) if like not in found and i not in exits else None
+        excess = None if gain is None else gain.grown(reached)
+        if gain is not None and excess is not None and not excess.beyond:
+            place = pair_difference(of, i, Blame(Group.WITHIN, cause))
+            strength = inside_by_gain(excess, gain, num_draws=by.num_draws, kind=by.kind)
+            found[like] = Placed(
+                moment_of_call(of, i), place, 0, ("call", i), strength=strength, excess=excess, gain=gain
+            )
+    return list(found.values())
+
+
+def _forward(of: RankComparison, judged: Judged) -> list[int]:
+    return [i for i in judged.outputs if of.sides.baseline.context_of(i)[2] == Phase.FORWARD]
+
+
+def _other_calls(of: RankComparison, judged: Judged) -> Iterator[tuple[int, str]]:
     for stretch in of.stretches.found:
         i = judged.enclosing(of.sides, stretch.a[0]) if stretch.a and stretch.b else -1
-        if i < 0 or of.sides.baseline.context_of(i)[2] != Phase.FORWARD:
-            continue
-        gain = judged.gain(of.sides, i)
-        like = _NUMBER.sub("#", of.sides.baseline.module_of(i))
-        if gain is None or gain.beyond or like in found:
-            continue
-        cause = f"{len(stretch.a):,} calls against {len(stretch.b):,}"
-        place = pair_difference(of, i, Blame(Group.WITHIN, cause))
-        strength = (
-            f"inside {by.round_off}: its output has {gain.error:.1f} times the error of its input, {gain.expected:.1f}"
-            f" times is usual of {by.num_draws} {by.kind} and up to {gain.reached * gain.expected:.1f} stays inside"
-        )
-        found[like] = Placed(moment_of_call(of, i), place, 0, ("call", i), strength=strength, excess=gain)
-    return list(found.values())
+        if i >= 0 and of.sides.baseline.context_of(i)[2] == Phase.FORWARD:
+            yield i, f"{len(stretch.a):,} calls against {len(stretch.b):,}"
+
+
+def _called_otherwise(of: RankComparison, judged: Judged, measured: Measured) -> Iterator[tuple[int, str]]:
+    """The innermost judged calls of forward that one side alone gives an argument or a result."""
+    found = {i: told for i in _forward(of, judged) if (told := told_otherwise(measured.one_sided(i)))}
+    enclosing = {parent for i in found for parent in parents(of.sides, i)}
+    return ((i, told) for i, told in found.items() if i not in enclosing)
 
 
 def envelope_used(ranks: list[RankJudgement]) -> EnvelopeUsed | None:
@@ -113,7 +162,7 @@ def envelope_used(ranks: list[RankJudgement]) -> EnvelopeUsed | None:
     return EnvelopeUsed(
         kind=ranks[0].kind,
         num_draws=num_draws,
-        false_rate=max(each.envelope.false_rate for each in judged),
+        false_rate=max(each.false_rate for each in judged),
         judged=len(excesses),
         beyond=sum(excess.beyond for excess in excesses),
         largest=max((excess.ratio / excess.reached for excess in excesses if excess.reached), default=None),
@@ -144,28 +193,8 @@ def _with_strength(of: RankComparison, item: Placed, by: RankJudgement, judged: 
         excess = judged.around(of.sides, start) if start >= 0 else None
     if excess is None:
         return item
-    if excess.beyond:
-        strength = f"beyond {by.round_off}, and so is what came in: a consequence, or a part of one"
-    else:
-        strength = f"inside {by.round_off}: {_told(excess)}; up to {excess.reached:.1f} stays inside"
+    strength = consequence(by.kind) if excess.beyond else inside(excess, kind=by.kind)
     return item._replace(strength=f"{strength} ({by.num_draws} {by.kind})", excess=excess)
-
-
-def _beyond(excess: Excess, by: RankJudgement, envelope: Envelope) -> str:
-    return (
-        f"beyond {by.round_off}: {_told(excess)}; the most extreme of {by.num_draws} left-out {by.kind} reached"
-        f" {excess.reached:.1f}; false at most 1 in {by.num_draws + 1}"
-        if envelope.num_draws == by.num_draws
-        else f"beyond {by.round_off}: {_told(excess)}; up to {excess.reached:.1f} stays inside"
-    )
-
-
-def _told(excess: Excess) -> str:
-    if excess.figure == "bias":
-        return f"error {excess.error:.1e}, shifted to one side by {excess.ratio:.1f} standard errors"
-    what = "error" if excess.figure == "error" else "norm off, error"
-    ratio = f"{excess.ratio:,.0f}" if excess.ratio >= WHOLE else f"{excess.ratio:.2g}"
-    return f"{what} {excess.error:.1e}, expected {excess.expected:.1e}, ratio {ratio}"
 
 
 def _later(of: RankComparison, judged: Judged, call: int) -> int:

@@ -9,6 +9,7 @@ from paritrace.compare.describe import pair_difference, region_difference
 from paritrace.compare.digests import DigestDifference
 from paritrace.compare.envelope import Excess
 from paritrace.compare.flows import FromCall, source_of
+from paritrace.compare.gains import Gain
 from paritrace.compare.outside import (
     Moment,
     figure_difference,
@@ -40,6 +41,8 @@ class Placed(NamedTuple):
     reads: frozenset[tuple[int, int]] = frozenset()  # side and index of what made the inputs of a stretch
     strength: str = ""  # how an envelope judges it; "" where none does
     excess: Excess | None = None
+    gain: Gain | None = None  # of a call that an envelope judges: what came in, and what it added
+    told: bool = False  # an exit before it tells it: no finding of its own
     alone: bool = False  # of a collective that one side alone runs: a fact, unless something differs behind it
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from paritrace.compare.changes import changes
 from paritrace.compare.folds_apart import Apart
-from paritrace.compare.judged_by import JudgedBy, envelope_of
+from paritrace.compare.judged_by import Envelopes, JudgedBy
 from paritrace.compare.judgement import RankJudgement, judgement
 from paritrace.compare.load import load
 from paritrace.compare.rank_summary import RankSummary, summarise
@@ -41,7 +41,9 @@ class RankJob:
     session_ids: tuple[str, str]
     settings: Settings
     judges: Judges | None
+    ranks: frozenset[int]  # all that are compared: a draw that lacks one is none
     tells_changes: bool
+    limits: tuple[float, ...] | None = None  # of the envelopes of all ranks together
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,17 +70,32 @@ def run_job(job: RankJob) -> RankDone:
     """
     with ExitStack() as stack:
         a, b = (stack.enter_context(open_run(folder)) for folder in job.folders)
-        by = None if job.judges is None else _opened(job.judges, stack)
+        envelopes = None if job.judges is None else _envelopes(job, job.judges, a, stack)
         pair = (a.session(job.session_ids[0]), b.session(job.session_ids[1]))
         of = compare_sessions((a, b), pair, settings=job.settings, lines=lines_of(a, b))
-        return done(of, by, settings=job.settings, tells_changes=job.tells_changes)
+        return done(of, envelopes, settings=job.settings, tells_changes=job.tells_changes)
 
 
-def done(of: RankComparison, by: JudgedBy | None, *, settings: Settings, tells_changes: bool) -> RankDone:
+def limits_of_job(job: RankJob) -> tuple[float, ...] | None:
+    """How far each draw goes on this rank; None without an envelope."""
+    with ExitStack() as stack:
+        a = stack.enter_context(open_run(job.folders[0]))
+        envelopes = None if job.judges is None else _envelopes(job, job.judges, a, stack)
+        return None if envelopes is None else envelopes.limits_of(a.session(job.session_ids[0]))
+
+
+def _envelopes(job: RankJob, judges: Judges, baseline: Run, stack: ExitStack) -> Envelopes:
+    by = _opened(judges, stack)
+    envelopes = Envelopes(by, baseline, settings=job.settings, ranks=job.ranks)
+    envelopes.limits = job.limits
+    return envelopes
+
+
+def done(of: RankComparison, by: Envelopes | None, *, settings: Settings, tells_changes: bool) -> RankDone:
     """What the result needs of one rank's comparison."""
     sides = of.sides
     told = changes(sides.baseline.recorded, sides.candidate.recorded, lines=of.lines) if tells_changes else ()
-    summary = summarise(of, _judgement(of, by, settings), policy=settings.rules)
+    summary = summarise(of, _judgement(of, by), policy=settings.rules)
     return RankDone(summary=summary, changed=told)
 
 
@@ -112,8 +129,9 @@ def _opened(judges: Judges, stack: ExitStack) -> JudgedBy:
     return judges.by._replace(runs=runs, origin=origin)
 
 
-def _judgement(of: RankComparison, by: JudgedBy | None, settings: Settings) -> RankJudgement | None:
+def _judgement(of: RankComparison, by: Envelopes | None) -> RankJudgement | None:
     if by is None or of.sides.apart is not Apart.NO:  # draws of another layout say nothing of its shards
         return None
-    envelope, num_draws = envelope_of(by, of.sides.baseline.recorded, settings=settings)
+    envelope = by.around(of.sides.baseline.recorded)
+    num_draws = by.num_draws if envelope is None else envelope.num_draws
     return judgement(of, envelope, kind=by.kind, num_draws=num_draws)

@@ -90,7 +90,7 @@ def summarise(
         entered=entered(of),
         asked=asked(of, items),
         last=_last(of),
-        judgement=judgement,
+        judgement=None if judgement is None else judgement.kept(),
         exits=[] if judgement is None else exits_of(of, judgement),
         within=[] if judgement is None else within(of, judgement),
         maps=of.maps,

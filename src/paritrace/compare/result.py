@@ -179,7 +179,9 @@ class Finding(Struct, frozen=True):
     """One line for a person, with its strength, which is "bits only" where no envelope judges it (CP-8b, CP-10a).
 
     `measured` is the sampled relative error, `expected` the median of it over the draws, `ratio` how far out the figure
-    named `figure` is, and `reached` the largest ratio of that figure which is still inside.
+    named `figure` is, and `reached` the largest ratio of that figure which is still inside. `input_error` is the
+    largest sampled error of what came in, `gain` how many times that the output's is, `usual_gain` the draws' median.
+    `bias` is the shift of the samples to one side in standard errors, `bias_reached` what of it stays inside.
     """
 
     id: str  # "F1"
@@ -193,6 +195,11 @@ class Finding(Struct, frozen=True):
     ranks: tuple[int, ...] = ()  # all ranks of which it is true; empty in documents older than 1.1
     figure: str = ""  # error | norm | bias | gain
     reached: float | None = None
+    input_error: float | None = None
+    gain: float | None = None
+    usual_gain: float | None = None
+    bias: float | None = None
+    bias_reached: float | None = None
 
 
 class EnvelopeUsed(Struct, frozen=True):

@@ -16,7 +16,7 @@ BITS_ONLY_EXPLAINED = "bits only: no perturbed baseline was recorded, so round-o
 def section(comparison: Comparison, /) -> Section:
     """Returns the sentence and its strength."""
     anchor, sentence, strength = statement(comparison)
-    lines = (*paragraph(sentence, most=2), *paragraph(strength, most=2))
+    lines = (*paragraph(sentence, most=2), *paragraph(strength, most=3))
     return Section(anchor=anchor, lines=lines, keep=len(lines))
 
 

@@ -8,6 +8,7 @@ from msgspec import Struct
 from paritrace.errors import EvidenceError, HostError, Outcome
 from paritrace.evidence.dumps import TENSORS_FOLDER
 from paritrace.files import LOCAL, TEMPORARY_PREFIX, Files
+from paritrace.runs import draws, measured
 from paritrace.runs.documents import read_envelope
 from paritrace.runs.envelope import ATTACHMENTS_FOLDER, ENVELOPE_NAME, LOCK_NAME, SESSIONS_FOLDER, TRIGGERS_FOLDER
 from paritrace.runs.pack import peek_envelope, require_not_running
@@ -23,6 +24,8 @@ _OURS = frozenset(
         COMPARISONS_FOLDER,
         TRIGGERS_FOLDER,
         TENSORS_FOLDER,
+        draws.FOLDER,
+        measured.FOLDER,
     }
 )
 

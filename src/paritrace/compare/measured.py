@@ -1,0 +1,65 @@
+"""How far the summarised slots of paired calls are apart, each measured once (CP-8b, CP-10a)."""
+
+from collections.abc import Iterator
+
+from paritrace.compare.agreement import Sides
+from paritrace.compare.draws import summarised
+from paritrace.compare.envelope import Envelope, Excess, Place
+from paritrace.compare.strengths import Strengths, strengths
+
+
+class Measured:
+    """The slots of one rank's pairs against an envelope. A slot is named by its place in the baseline's call."""
+
+    def __init__(self, sides: Sides, envelope: Envelope) -> None:
+        self.sides = sides
+        self.envelope = envelope
+        self._known: dict[tuple[int, str], dict[int, Strengths | None]] = {}
+
+    def slots(self, i: int, side: str) -> dict[int, Strengths | None]:
+        """The slots of one direction ("i", "o") that a side summarised; None where no distance can be stated."""
+        known = self._known.get((i, side))
+        if known is None:
+            known = self._known[i, side] = dict(self._measured(i, side))
+        return known
+
+    def came_in(self, i: int) -> Iterator[tuple[int, Strengths | None]]:
+        """The inputs of a call that differ, or of which nothing can be said."""
+        for place, found in self.slots(i, "i").items():
+            if found is None or not found.error == 0.0 == found.norm:
+                yield place, found
+
+    def excess(self, i: int, side: str, place: int) -> Excess | None:
+        """How far one slot is out; None where nothing can be said."""
+        found = self.slots(i, side)[place]
+        return None if found is None else self.envelope.excess(self.place_of(i, side, place), found)
+
+    def place_of(self, i: int, side: str, place: int) -> Place:
+        """The name of a slot in the envelope."""
+        return (self.sides.baseline.calls[i].id, side, place)
+
+    def one_sided(self, i: int) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        """The arguments and results that a pair has on the baseline alone, and on the candidate alone."""
+        ours, theirs = self._names(0, i), self._names(1, self.sides.pairing.partner_a[i])
+        return tuple(name for name in ours if name not in theirs), tuple(name for name in theirs if name not in ours)
+
+    def _names(self, number: int, index: int) -> tuple[str, ...]:
+        side = (self.sides.baseline, self.sides.candidate)[number]
+        call = side.calls[index]
+        return tuple(side.recorded.names[slot.name] for slot in (*call.inputs, *call.outputs))
+
+    def _measured(self, i: int, side: str) -> Iterator[tuple[int, Strengths | None]]:
+        ours, theirs = self.sides.baseline, self.sides.candidate
+        call, other = ours.calls[i], theirs.calls[self.sides.pairing.partner_a[i]]
+        mine, others = (call.inputs, other.inputs) if side == "i" else (call.outputs, other.outputs)
+        places = {theirs.recorded.names[slot.name]: place for place, slot in enumerate(others)}
+        for place, slot in enumerate(mine):
+            partner = places.get(ours.recorded.names[slot.name])
+            if partner is None:
+                continue  # how the call is made differs, which is no distance: `one_sided` tells it
+            left, right = (
+                summarised(ours.recorded, call, side, place),
+                summarised(theirs.recorded, other, side, partner),
+            )
+            if left is not None or right is not None:
+                yield place, None if left is None or right is None else strengths(left, right)
