@@ -150,6 +150,7 @@ def _compared(
     paths: tuple[Path, Path], settings: "Settings", judges: Judges, engine: Engine, *, output: Output
 ) -> "Comparison":
     from paritrace.compare.engine import compare as compare_runs
+    from paritrace.reports.judging_cost import judging_seconds
     from paritrace.reports.keeping import Keeping
     from paritrace.reports.sources import sources_of
     from paritrace.runs.reading import open_run
@@ -167,6 +168,7 @@ def _compared(
             token_rows=compared.token_rows,
             sources=(*sources_of(baseline, side="baseline"), *sources_of(candidate, side="candidate")),
             made_by=f"paritrace {__version__}",
+            judge_seconds=judging_seconds(compared.result, baseline=baseline, candidate=candidate),
         )
         stage("writing the result")
         _deliver(keeping, output)
@@ -268,7 +270,7 @@ def _keep_beside_candidate(keeping: "Keeping", output: Output) -> None:
         note(f"the result was not kept: {error.message}; name another place with -o")
         _print(keeping.comparison, output, directory=None, found=False)
         return
-    _print(comparison, output, directory=directory, found=True)
+    _print(comparison, output, directory=directory, found=True, judge_seconds=keeping.judge_seconds)
 
 
 def _seen_from_here(directory: Path) -> Path:
@@ -277,7 +279,14 @@ def _seen_from_here(directory: Path) -> Path:
     return directory.relative_to(here) if directory.is_relative_to(here) else directory
 
 
-def _print(comparison: "Comparison", output: Output, *, directory: Path | None, found: bool) -> None:
+def _print(
+    comparison: "Comparison",
+    output: Output,
+    *,
+    directory: Path | None,
+    found: bool,
+    judge_seconds: int | None = None,
+) -> None:
     if output.as_json or output.formats == ("json",):
         from msgspec.structs import replace
 
@@ -288,5 +297,5 @@ def _print(comparison: "Comparison", output: Output, *, directory: Path | None, 
         return
     from paritrace.reports.first_screen import Kept, first_screen
 
-    kept = None if directory is None else Kept(directory=str(directory), found_without_name=found)
+    kept = None if directory is None else Kept(str(directory), found, judge_seconds)
     write_screen(first_screen(comparison, kept=kept))

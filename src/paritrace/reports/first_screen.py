@@ -19,10 +19,14 @@ from paritrace.reports.layout import CONTENT, Section, fit
 
 
 class Kept(Struct, frozen=True):
-    """Where the result was kept; `found_without_name`: explain and why-not find it when RESULT is left out."""
+    """Where the result was kept; `found_without_name`: explain and why-not find it when RESULT is left out.
+
+    `judge_seconds`: what judging the first finding takes at most; None where it cannot be judged.
+    """
 
     directory: str
     found_without_name: bool = True
+    judge_seconds: int | None = None
 
 
 def first_screen(comparison: Comparison, /, *, kept: Kept | None = None) -> str:
@@ -49,11 +53,17 @@ def first_screen(comparison: Comparison, /, *, kept: Kept | None = None) -> str:
         screen_causes.other_findings(comparison),
         screen_coverage.compared(comparison),
         screen_coverage.not_seen(comparison),
-        next_commands.section(comparison, kept=kept is not None and kept.found_without_name),
+        _next(comparison, kept),
         screen_policy.section(comparison),
         _kept(kept),
     )
     return "\n".join(fit(sections)) + "\n"
+
+
+def _next(comparison: Comparison, kept: Kept | None) -> Section:
+    if kept is None or not kept.found_without_name:
+        return next_commands.section(comparison, kept=False)
+    return next_commands.section(comparison, kept=True, judge_seconds=kept.judge_seconds)
 
 
 def _kept(kept: Kept | None) -> Section:

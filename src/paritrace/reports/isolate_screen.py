@@ -30,11 +30,12 @@ def isolate_screen(isolated: Isolated, /, *, directory: str = "") -> str:
 
 def _headline(isolated: Isolated) -> str:
     modules = {isolated.calls[place].module_baseline for place in isolated.apart}
-    told = f"{len(isolated.calls):,} module calls, each on the inputs that the baseline gave its own"
     if not isolated.calls:
         return "no module call was replayed"
+    number = "1 module call" if len(isolated.calls) == 1 else f"{len(isolated.calls):,} module calls, each"
+    told = f"{number} on the inputs that the baseline gave its own"
     if not modules:
-        return f"{told}: none computes another function"
+        return f"{told}: none is seen to compute another function"
     words = "1 module computes" if len(modules) == 1 else f"{len(modules):,} modules compute"
     return f"{told}: {words} another function by itself"
 
@@ -47,9 +48,8 @@ def _apart(isolated: Isolated) -> Iterator[str]:
         yield _row(isolated.calls[place])
     inside = holding(isolated.calls)
     if inside:
-        yield (
-            f"{len(inside):,} containers of these differ too; whether by more than what is inside them, is not known"
-        )
+        number = "1 container" if len(inside) == 1 else f"{len(inside):,} containers"
+        yield f"not told apart from what is inside: {number} of these"
 
 
 def _row(call: JudgedCall) -> str:

@@ -40,8 +40,8 @@ def verdict(call: JudgedCall, /) -> str:
             return "On the same inputs both sides give the same bits: the finding is not made in this call."
         case Functions.SAME:
             return (
-                f"The two sides compute the same function: {figure(worst.apart)} apart as recorded, "
-                f"{figure(worst.apart_float64)} in float64."
+                f"On these inputs the two sides compute the same function: {figure(worst.apart)} apart as recorded, "
+                f"{figure(worst.apart_float64)} in float64, where round-off vanishes."
             )
         case Functions.DIFFERENT:
             if worst.why:
@@ -158,5 +158,6 @@ def _remarks(judged: Judged) -> Iterator[str]:
     yield from call.remarks
     others = [other for other in judged.other_ranks if other.functions is not call.functions]
     if judged.other_ranks:
-        said = f"{len(judged.other_ranks)} other ranks replayed too"
+        number = len(judged.other_ranks)
+        said = "1 other rank replayed too" if number == 1 else f"{number} other ranks replayed too"
         yield f"{said}, with the same answer" if not others else f"{said}; on {len(others)} the answer is another"

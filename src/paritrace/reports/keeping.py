@@ -41,6 +41,7 @@ class Keeping(Struct, frozen=True):
     made_by: str  # program and version
     formats: tuple[str, ...] = FORMATS
     token_rows: TokenRowsCompared | None = None
+    judge_seconds: int | None = None  # for the screen's next commands
 
     def key(self) -> str:
         return manifest.key_of(self.comparison, self.sources, made_by=self.made_by)
@@ -67,7 +68,7 @@ def keep(keeping: Keeping, /, directory: Path, *, files: Files, found_without_na
     _require_room(directory, key=key, files=files)
     files.mkdir(directory)
     comparison = _with_reports(keeping)
-    kept = Kept(directory=str(directory), found_without_name=found_without_name)
+    kept = Kept(str(directory), found_without_name, keeping.judge_seconds)
     for name in _chosen(keeping):
         _WRITERS[name](keeping, comparison, directory / NAMES[name], files, kept)
     exported = tuple(_exported(directory / NAMES[name], files=files) for name in _chosen(keeping))

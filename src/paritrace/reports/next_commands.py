@@ -21,9 +21,12 @@ class NextCommand(Struct, frozen=True):
     cost: str
 
 
-def section(comparison: Comparison, /, *, kept: bool) -> Section:
-    """Returns the commands worth the next minute; `kept` says that explain and why-not find the result."""
-    commands = list(_candidates(comparison, kept=kept))[:MOST]
+def section(comparison: Comparison, /, *, kept: bool, judge_seconds: int | None = None) -> Section:
+    """Returns the commands worth the next minute; `kept` says that explain and why-not find the result.
+
+    `judge_seconds`: what `judge` takes; None where the first finding cannot be judged.
+    """
+    commands = list(_candidates(comparison, kept=kept, judge_seconds=judge_seconds))[:MOST]
     return Section(anchor="next", lines=tuple(_line(command) for command in commands), keep=MOST, spaced=True)
 
 
@@ -33,10 +36,12 @@ def _line(command: NextCommand) -> str:
     return shorten(f"{padded}  {command.purpose} ({command.cost})", width=CONTENT)
 
 
-def _candidates(comparison: Comparison, *, kept: bool) -> Iterator[NextCommand]:
+def _candidates(comparison: Comparison, *, kept: bool, judge_seconds: int | None) -> Iterator[NextCommand]:
     if kept and comparison.findings:
         identity = comparison.findings[0].id
         yield NextCommand(f"paritrace explain {identity}", "records and files", _seconds(READING_SECONDS))
+        if judge_seconds is not None:
+            yield NextCommand(f"paritrace judge {identity}", "against float64", _seconds(judge_seconds))
     if kept and comparison.recorded_on_one_side:
         call = comparison.recorded_on_one_side[0]
         yield NextCommand(
