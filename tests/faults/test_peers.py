@@ -55,6 +55,8 @@ def test_a_line_is_held_against_the_planted_one(found: Named, answer: Answer) ->
 def test_a_changed_weight_is_named_by_the_call_that_reads_it_first() -> None:
     assert answer_to_fault(WEIGHT, named(8), SOURCES) is Answer.EXACT
     assert answer_to_fault(WEIGHT, named(1), SOURCES) is Answer.MISSED
+    loading = Sources(baseline={}, candidate={"model.py": "weights = torch.load(path)\n"})
+    assert answer_to_fault(WEIGHT, named(1), loading) is Answer.EXACT
 
 
 @pytest.mark.parametrize("strict", [True, False])

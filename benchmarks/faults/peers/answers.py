@@ -50,14 +50,15 @@ def answer_to(expected: Expected, named: Named, sources: Sources) -> Answer:
 
 
 def wanted_lines(expected: Expected, sources: Sources) -> Iterator[tuple[str, int]]:
-    """The planted lines; of a changed parameter the lines that call the module which owns it."""
+    """The planted lines; of a changed parameter those that call the module which owns it, and that which loads it."""
     if expected.at:
         yield from ((expected.file, line) for line in sources.lines_with(expected.file, expected.at))
         return
     for name in expected.names:
         owner = name.rpartition(".")[0].rpartition(".")[2]
         for file, text in sources.candidate.items():
-            yield from ((file, line) for line in numbers_with(text, f"self.{owner}(") if owner)
+            reads = numbers_with(text, f"self.{owner}(") if owner else set[int]()
+            yield from ((file, line) for line in reads | numbers_with(text, "torch.load("))
 
 
 def is_line(texts: Mapping[str, str], frame: tuple[str, int], expected: Expected) -> bool:

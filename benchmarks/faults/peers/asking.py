@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 WORKER = Path(__file__).parent / "tools" / "worker.py"
-STEPS = 2  # as the pairs are captured for paritrace itself, where no pair says otherwise
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -46,11 +45,11 @@ PEERS = (
 )
 
 
-def written(variant: Variant, *, place: Path, steps: int) -> Side:
+def written(variant: Variant, *, place: Path) -> Side:
     """The checkout of one side with the arguments of its run."""
     script = write_checkout(variant, directory=place)
     weights = ("--weights", str(script.with_name(WEIGHTS))) if variant.weights else ()
-    return Side(script=script, arguments=(*variant.arguments, *weights, "--steps", str(steps)), variant=variant)
+    return Side(script=script, arguments=(*variant.arguments, *weights), variant=variant)
 
 
 @dataclass(frozen=True, kw_only=True)

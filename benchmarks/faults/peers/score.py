@@ -102,9 +102,8 @@ def is_early(expected: Expected) -> bool:
 
 def ask(peer: Peer, version: str, case: Case, running: Worker, *, root: Path) -> Asked:
     place = root / peer.name / case.name
-    steps = int(case.steps.partition(":")[2])
-    baseline = written(case.baseline, place=place / "a", steps=steps)
-    candidate = written(case.candidate, place=place / "b", steps=steps)
+    baseline = written(case.baseline, place=place / "a")
+    candidate = written(case.candidate, place=place / "b")
     named, seconds = running.ask(baseline, candidate, place=place / "work")
     return Asked(
         tool=peer.name,
