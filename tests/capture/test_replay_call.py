@@ -7,15 +7,17 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from msgspec.structs import replace
 from torch import nn
 
 from paritrace.capture.pytorch.lifting import Lifted
 from paritrace.capture.pytorch.replay_answer import answer
 from paritrace.compare.judged_result import Functions, JudgedCall, Nearer
 from paritrace.compare.judging import judged_call
+from paritrace.evidence.dumps import TensorLeaf, leaves, tree_of
 from paritrace.evidence.replays import Replayed
 from paritrace.evidence.tensor_bundles import Piece
-from tests.capture.golden_calls import answered, golden_of, request_of, task_of
+from tests.capture.golden_calls import answered, golden_of, kept, request_of, task_of
 
 
 class Norm(nn.Module):
@@ -94,6 +96,22 @@ def test_cp26_a_wrong_epsilon_does_not_vanish_in_float64(tmp_path: Path, dtype: 
     assert out.apart_float64 is not None
     assert out.apart_float64 > 0.1
     assert {tensor.path for tensor in call.tensors if tensor.gradient} == {"args[0]", "weight"}
+
+
+def test_cp26_recorded_gradients_of_outputs_go_in_though_an_argument_has_their_number(tmp_path: Path) -> None:
+    module, x = Norm(), small().requires_grad_()
+    golden = golden_of(module, tmp_path, x)
+    given = torch.full((4, 16), 0.25)
+    (argument,) = [leaf for leaf in leaves(tree_of(golden.inputs)) if isinstance(leaf, TensorLeaf)]
+    gradient = replace(kept(given, tmp_path), number=argument.tensor.number)
+    task = task_of(golden, tmp_path, gradients={"out": gradient})
+    found, pieces = answer(module, task, request_of(task, output=tmp_path), args=(), kwargs={})
+    values = answered(found, pieces, tmp_path / "x").arrays
+    right = torch.autograd.grad(module(x), x, given)[0].double().numpy()
+    assert np.array_equal(values["recorded_gradient/args[0]"], right)
+    assert found.drawn == ()
+    without = replace(task, gradients={})
+    assert answer(module, without, request_of(task, output=tmp_path), args=(), kwargs={})[0].drawn == ("out",)
 
 
 class Ordered(nn.Module):

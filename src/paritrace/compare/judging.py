@@ -169,7 +169,10 @@ def _remarks(baseline: Answer, candidate: Answer) -> tuple[str, ...]:
         if answer.not_forced:
             found.append(f"the {side}'s own: {', '.join(answer.not_forced)}")
         if answer.random:
-            found.append(f"the {side} draws random numbers {answer.random} times, from the recorded state")
+            times = "once" if answer.random == 1 else f"{answer.random} times"
+            found.append(f"the {side} draws random numbers {times}, from the recorded state")
+        if answer.drawn:
+            found.append(f"no gradient of {', '.join(answer.drawn)} was recorded: a random one stands in ({side})")
         if answer.no_gradients:
             found.append(f"no gradients of the {side}: {answer.no_gradients}")
     return (*found, *_unpaired(baseline, candidate))

@@ -105,6 +105,7 @@ class Replayed(Struct, frozen=True):
     refused: str = ""
     no_reference: str = ""  # why there is no float64 result; "" where there is one
     no_gradients: str = ""
+    drawn: tuple[str, ...] = ()  # outputs whose gradient was not recorded: the same random one in each replay
     not_forced: tuple[str, ...] = ()  # arguments and buffers that are the program's own
     narrow: tuple[str, ...] = ()  # operators that kept the reference from being float64 throughout
     random: int = 0  # operators that drew random numbers

@@ -42,6 +42,9 @@ without_function_modes: Callable[[], Any] = _torch_c["DisableTorchFunction"]
 no_python_dispatch: object = _torch_c["_disabled_torch_dispatch_impl"]
 """`__torch_dispatch__` of every class that does not wrap other tensors."""
 
+without_dispatch_modes: Callable[[], Any] = vars(_python_dispatch)["_disable_current_modes"]
+"""A context in which no mode, of the workload or of ours, sees an operator."""
+
 dispatch_mode_stack: Callable[[], list[TorchDispatchMode]] = vars(_python_dispatch)["_get_current_dispatch_mode_stack"]
 
 _push_mode: Callable[[object], None] = vars(_python_dispatch)["_push_mode"]

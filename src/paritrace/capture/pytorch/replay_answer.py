@@ -35,7 +35,7 @@ def answer(
         return replace(found, refused=error.message), {}
     except Exception as error:  # noqa: BLE001  whatever the module does with inputs that are not its own, is the answer
         return replace(found, refused=f"the call raised {short(error)}"), {}
-    found = replace(found, not_forced=forced.not_forced, no_gradients=plain.no_gradients)
+    found = replace(found, not_forced=forced.not_forced, no_gradients=plain.no_gradients, drawn=plain.drawn)
     pieces = dict(_pieces(plain, replays.RECORDED))
     found, wide = _reference(found, forced, request)
     pieces.update(_pieces(wide, replays.WIDE))

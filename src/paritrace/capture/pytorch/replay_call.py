@@ -14,6 +14,7 @@ import torch
 from torch.utils import _pytree as pytree
 
 from paritrace.capture.pytorch.flatten import tensors
+from paritrace.capture.pytorch.internals import without_dispatch_modes
 from paritrace.capture.pytorch.lifting import Lifted, lifted
 from paritrace.capture.pytorch.replay_members import Members, forced_members, own_members
 from paritrace.capture.pytorch.replay_values import Values, generators_set
@@ -50,6 +51,7 @@ class Computed:
     outputs: dict[str, torch.Tensor] = field(default_factory=dict[str, torch.Tensor])
     gradients: dict[str, torch.Tensor] = field(default_factory=dict[str, torch.Tensor])
     no_gradients: str = ""
+    drawn: tuple[str, ...] = ()  # outputs whose gradient was not recorded: a random one stands in
     random: int = 0
     narrow: tuple[str, ...] = ()
 
@@ -67,9 +69,15 @@ def force(module: torch.nn.Module, task: ReplayTask, *, args: tuple[Any, ...], k
         members = own_members(module)
     else:
         members = forced_members(module, task.golden.members, values, names=task.names)
-    cotangents = {path: tensor for path, kept in task.gradients.items() if (tensor := values.tensor(kept)) is not None}
+    cotangents = _gradients_read(task)
     not_forced = (*values.not_forced, *members.own)
     return Forced(module, tuple(forced_args), forced_kwargs, members, found, cotangents, task, not_forced)
+
+
+def _gradients_read(task: ReplayTask) -> dict[str, torch.Tensor]:
+    """The gradients that reached the outputs; their numbers are none of the arguments'."""
+    read = {path: Values(Path(task.tensors)).tensor(kept) for path, kept in task.gradients.items()}
+    return {path: tensor for path, tensor in read.items() if tensor is not None}
 
 
 def compute(forced: Forced, *, wide: bool, gradients: bool) -> Computed:
@@ -88,6 +96,8 @@ def compute(forced: Forced, *, wide: bool, gradients: bool) -> Computed:
         if gradients:
             wanted = _asking(forced, copies)
             result.gradients, result.no_gradients = _gradients(result.outputs, wanted, forced.cotangents)
+            if result.gradients:
+                result.drawn = tuple(path for path in _ends(result.outputs) if path not in forced.cotangents)
     if mode is not None:
         result.random, result.narrow = mode.random, tuple(mode.narrow)
     return result
@@ -167,7 +177,7 @@ def _asking(forced: Forced, copies: _Copies) -> dict[str, torch.Tensor]:
 def _gradients(
     outputs: dict[str, torch.Tensor], wanted: dict[str, torch.Tensor], cotangents: Mapping[str, torch.Tensor]
 ) -> tuple[dict[str, torch.Tensor], str]:
-    ends = {path: tensor for path, tensor in outputs.items() if tensor.requires_grad and tensor.is_floating_point()}
+    ends = _ends(outputs)
     if not ends or not wanted:
         return {}, "no output asks for a gradient" if not ends else "no input and no parameter asks for a gradient"
     given = [_cotangent(path, tensor, cotangents) for path, tensor in ends.items()]
@@ -179,13 +189,18 @@ def _gradients(
     return {path: tensor for path, tensor in zip(wanted, held, strict=True) if tensor is not None}, ""
 
 
+def _ends(outputs: dict[str, torch.Tensor]) -> dict[str, torch.Tensor]:
+    return {path: tensor for path, tensor in outputs.items() if tensor.requires_grad and tensor.is_floating_point()}
+
+
 def _cotangent(path: str, output: torch.Tensor, recorded: Mapping[str, torch.Tensor]) -> torch.Tensor:
     """The gradient that reached this output in the recorded run; where none did, the same random one in each replay."""
     known = recorded.get(path)
     if known is not None and known.shape == output.shape:
         return known.detach().to(output.dtype)
-    seeded = torch.Generator().manual_seed(COTANGENT_SEED)
-    drawn = torch.randn(output.shape, generator=seeded, dtype=torch.float32)
+    with without_dispatch_modes():  # the same numbers in float64, and no draw of the module's
+        seeded = torch.Generator().manual_seed(COTANGENT_SEED)
+        drawn = torch.randn(output.shape, generator=seeded, dtype=torch.float32)
     return drawn.to(device=output.device, dtype=output.dtype)
 
 
