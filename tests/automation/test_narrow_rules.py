@@ -5,9 +5,9 @@ from msgspec.structs import replace
 
 from paritrace.automation.narrow_captures import draws_option, options_for
 from paritrace.automation.narrow_records import Ended, Plan, Question
-from paritrace.automation.narrow_rules import covers, next_plan
+from paritrace.automation.narrow_rules import by_size, covers, next_plan
 from paritrace.automation.narrow_words import answer_of, place_in_words, question_of
-from paritrace.compare.result import Difference, Group, Outside
+from paritrace.compare.result import Difference, EnvelopeUsed, Group, Outside
 from tests.automation.narrowings import ASKED, MODULE, parted, place, seen
 from tests.reports.comparisons import agreeing
 
@@ -140,3 +140,31 @@ def test_a_place_in_words() -> None:
     assert place_in_words(gradient) == "gradient fc.weight"
     region = place(region=True, region_calls=(28, 4))
     assert place_in_words(region) == f"{MODULE}: 28 calls against 4 (attention.py:41)"
+
+
+def test_a_place_that_is_fed_a_difference_is_looked_for_in_the_module_around_it() -> None:
+    steps = [REPEATS, seen(Question.STEP, parted(LOSS))]
+    fed = place(level="module", module=f"{MODULE}.out_proj", group=Group.UNDETERMINED)
+    assert next_plan(ASKED, [*steps, seen(Question.MODULES, parted(fed))]) == Plan(Question.OPERATORS, 1, module=MODULE)
+    outermost = replace(fed, module="head")
+    assert next_plan(ASKED, [*steps, seen(Question.MODULES, parted(outermost))]) == Plan(Question.EVERYTHING, 1)
+
+
+def test_in_a_wider_precision_the_first_error_above_round_off_is_followed() -> None:
+    benign, bug = place(level="module", module="a"), place(level="module", module="b")
+    found = parted(benign, bug)
+    sized = tuple(replace(one, measured=size) for one, size in zip(found.findings, (2e-16, 1e-2), strict=True))
+    judged = by_size(replace(found, findings=sized), "float64")
+    assert [one.place.module for one in judged.findings] == ["b", "a"]
+    assert judged.findings[0].strength.startswith("an error of 1.0e-02 in float64 is no round-off")
+    small = by_size(replace(found, findings=sized[:1]), "float64")
+    assert "2.0e-16 in float64 is round-off" in small.findings[0].strength
+    assert "no size" in by_size(found, "float32").findings[0].strength
+    assert by_size(found, "") is found
+    assert by_size(agreeing(), "float64").findings == ()
+
+
+def test_draws_judge_by_themselves_in_a_wider_precision_too() -> None:
+    used = EnvelopeUsed(kind="perturbed baselines", num_draws=8, judged=10)
+    found = replace(parted(place(level="module")), envelope=used)
+    assert by_size(found, "float64") is found

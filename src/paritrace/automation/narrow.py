@@ -12,7 +12,7 @@ from paritrace.automation.narrow_captures import draws_option, options_for
 from paritrace.automation.narrow_folder import COMPARISON, Folder, size_of
 from paritrace.automation.narrow_records import Asked, Ended, Narrowed, Plan, Question, Round, Seen
 from paritrace.automation.narrow_result import narrowed
-from paritrace.automation.narrow_rules import next_plan
+from paritrace.automation.narrow_rules import by_size, next_plan
 from paritrace.automation.narrow_sides import AskedSide
 from paritrace.automation.narrow_words import answer_of, question_of
 from paritrace.automation.rerun import DEADLINE_SECONDS, Rerun, require_same_sources, rerun
@@ -25,7 +25,9 @@ from paritrace.errors import HostError, Outcome
 from paritrace.files import LOCAL, Files
 from paritrace.reports.keeping import Keeping, keep
 from paritrace.reports.sources import sources_of
+from paritrace.runs.documents import read_envelope
 from paritrace.runs.draws import draws_of
+from paritrace.runs.envelope import ENVELOPE_NAME, NOT_LIFTED
 from paritrace.runs.reading import Run, open_run
 from paritrace.runs.request import require_whole
 
@@ -96,7 +98,7 @@ def _round(task: Narrowing, plan: Plan, seen: Sequence[Seen], *, telling: Tellin
         number=number,
         plan=plan,
         question=question_of(plan),
-        answer=answer_of(plan, result.result),
+        answer=answer_of(plan, by_size(result.result, task.asked.upcast)),
         commands=tuple(shlex.join(one.command) for one in made.values()),
         seconds=round(time.monotonic() - started, 3),
         num_bytes=size_of(folder, files=task.files),
@@ -118,7 +120,7 @@ def _captures(task: Narrowing, plan: Plan) -> list[tuple[AskedSide, tuple[str, .
 
 def _captured(task: Narrowing, side: AskedSide, output: Path, options: tuple[str, ...]) -> Rerun:
     done = rerun(side.request, output=output, options=options, deadline_seconds=task.deadline_seconds)
-    if done.status < 0 or not task.files.exists(output / "run.json"):
+    if done.status < 0 or not task.files.exists(output / ENVELOPE_NAME):
         raise HostError(
             f"the {side.name} was started again and left no run (status {done.status})",
             code="rerun_failed",
@@ -173,4 +175,12 @@ def _settings(asked: Asked, plan: Plan) -> Settings:
 def _remarks(made: dict[str, Rerun]) -> tuple[str, ...]:
     told = [f"the {name} ended with status {one.status}" for name, one in made.items() if one.status]
     absent = sorted({name for one in made.values() for name in one.absent_names})
-    return (*told, *([f"set then, and not now: {', '.join(absent)}"] if absent else []))
+    told += [f"set then, and not now: {', '.join(absent)}"] if absent else []
+    return (*told, *(f"the {name} was not lifted whole: {what}" for name, one in made.items() for what in _kept(one)))
+
+
+def _kept(done: Rerun) -> list[str]:
+    """What a run in a wider precision says that it could not lift, rank by rank."""
+    envelope = read_envelope(done.run, files=LOCAL)
+    rows = () if envelope is None else envelope.sessions
+    return list(dict.fromkeys(row.metadata[NOT_LIFTED] for row in rows if NOT_LIFTED in row.metadata))

@@ -5,6 +5,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from paritrace.automation.narrow_records import Asked, Narrowed, Round, Seen
+from paritrace.automation.narrow_rules import by_size
 from paritrace.compare.result import Comparison
 from paritrace.errors import HostError, RequestError
 from paritrace.files import LOCAL, Files
@@ -23,8 +24,9 @@ class Folder:
     """A narrowing's folder. Rounds that were cut off stay beside the one that ended, under names of their own: what a
     killed narrowing had started may still be writing there."""
 
-    def __init__(self, path: Path, *, files: Files = LOCAL) -> None:
+    def __init__(self, path: Path, *, upcast: str = "", files: Files = LOCAL) -> None:
         self.path = path
+        self._upcast = upcast
         self._files = files
 
     @contextmanager
@@ -59,7 +61,7 @@ class Folder:
 
     def seen(self, ended: Round) -> Seen:
         path = self.path / ended.comparison / NAMES["json"]
-        return Seen(ended, decoded(self._files.read(path), Comparison, name=str(path)))
+        return Seen(ended, by_size(decoded(self._files.read(path), Comparison, name=str(path)), self._upcast))
 
     def new_round(self, number: int) -> Path:
         """Make the folder in which a round works.

@@ -2,10 +2,14 @@
 
 from collections.abc import Sequence
 
+from msgspec.structs import replace
+
 from paritrace.automation.narrow_records import Asked, Ended, Plan, Question, Seen
 from paritrace.compare.result import Comparison, Difference, Group, Mark
 
 AROUND = frozenset({"code", "config"})  # what changed around the runs, not what they computed
+OWN = frozenset({Group.ORIGINATES, Group.EXCEEDS, Group.WITHIN})  # groups of a place that is not fed a difference
+MOST_ROUND_OFF = {"float32": 2.0**-12, "float64": 2.0**-26.5}
 BY_CALL = frozenset({Question.MODULES, Question.OPERATORS, Question.EVERYTHING})
 
 
@@ -35,7 +39,7 @@ def _after_steps(asked: Asked, found: Comparison, *, repeat: Comparison) -> Plan
         return Ended.OUTSIDE
     if place is not None and stands(place):
         return Ended.FOUND
-    if place is not None and _module_of(place) and (not asked.draws or place.group is Group.EXCEEDS):
+    if place is not None and module_to_open(place) and (not asked.draws or place.group is Group.EXCEEDS):
         return _operators(asked, found, place)
     return Plan(Question.MODULES, found.ladder_step, draws=asked.draws)
 
@@ -51,7 +55,7 @@ def _after_calls(asked: Asked, last: Seen) -> Plan | Ended:
     if place is not None and stands(place):
         return Ended.FOUND
     if question is Question.MODULES:
-        if place is not None and _module_of(place):
+        if place is not None and module_to_open(place):
             return _operators(asked, found, place)
         return Plan(Question.EVERYTHING, last.round.plan.step, draws=asked.draws)
     if question is Question.OPERATORS:
@@ -68,7 +72,7 @@ def _nothing(asked: Asked, last: Seen) -> Plan | Ended:
 def _operators(asked: Asked, found: Comparison, place: Difference) -> Plan:
     """Bits decide inside a module whose own inputs agree in bits: draws cost as many runs, and tell no more there."""
     draws = 0 if inputs_agree(found, place) else asked.draws
-    return Plan(Question.OPERATORS, place.step, module=place.module, draws=draws)
+    return Plan(Question.OPERATORS, place.step, module=module_to_open(place), draws=draws)
 
 
 def inputs_agree(found: Comparison, place: Difference) -> bool:
@@ -101,9 +105,36 @@ def differs(found: Comparison) -> bool:
     return bool(found.findings or found.outside or found.counts.different or Mark.BEYOND in marks)
 
 
-def _module_of(place: Difference) -> str:
-    """The module to look into; "" where the place names none, or is the whole model."""
-    return place.module if place.level == "module" and not place.region else ""
+def module_to_open(place: Difference) -> str:
+    """The module to look into: the place's own where what went in is the same or inside round-off, else the one around
+    it, whose own code made what differs; "" where there is none but the whole model."""
+    if place.level != "module" or place.region:
+        return ""
+    return place.module if place.group in OWN else place.module.rpartition(".")[0]
+
+
+def by_size(found: Comparison, upcast: str) -> Comparison:
+    """Of runs in a wider precision the first finding that is larger than its round-off comes first (CP-10b).
+
+    Without draws round-off is not measured: it is taken for at most the square root of the precision's unit, and the
+    strength says so. Draws judge by themselves.
+    """
+    if not upcast or not found.findings or (found.envelope is not None and found.envelope.judged):
+        return found
+    limit = MOST_ROUND_OFF[upcast]
+    larger = [one for one in found.findings if one.measured is not None and one.measured > limit]
+    first = larger[0] if larger else found.findings[0]
+    told = replace(first, strength=_against(first.measured, limit, upcast))
+    return replace(found, findings=(told, *(one for one in found.findings if one is not first)))
+
+
+def _against(measured: float | None, limit: float, upcast: str) -> str:
+    bound = f"{limit:.1e}, the square root of {upcast}'s unit: taken for the most, not measured"
+    if measured is None:
+        return f"bits only: no size was recorded to hold against round-off ({bound})"
+    if measured > limit:
+        return f"an error of {measured:.1e} in {upcast} is no round-off ({bound})"
+    return f"an error of {measured:.1e} in {upcast} is round-off ({bound})"
 
 
 def covers(found: Comparison) -> str:

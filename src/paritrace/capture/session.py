@@ -41,6 +41,7 @@ from paritrace.runs.request import TITLE, RunRequest, encode_request
 from paritrace.runs.session import OpenSession
 
 if TYPE_CHECKING:
+    from paritrace.capture.pytorch.upcasting import Upcasting
     from paritrace.capture.pytorch.observer import TorchObserver
 
 
@@ -67,6 +68,7 @@ class Capture:
         self.session = session
         self.recorder = recorder
         self.observer: TorchObserver | None = None
+        self._upcasting: Upcasting | None = None
         self.failure: ParitraceError | None = None
         self._box: BlackBox | None = None
         self._termination = Termination(self._terminated)
@@ -132,6 +134,11 @@ class Capture:
         if self._settings.eager:
             switch_compiler_off()
         self._tell(torch_facts(deterministic=self._settings.deterministic))
+        if self._settings.upcast:
+            from paritrace.capture.pytorch.upcasting import Upcasting
+
+            self._upcasting = Upcasting(self._settings.upcast)
+            self._upcasting.install()  # before our own mode, which so sees what was lifted
         self.observer = TorchObserver(self.recorder)
         self.observer.start()
 
@@ -178,7 +185,7 @@ class Capture:
         store = self.recorder.tensors
         self.failure = self._writer.failure or self.failure or (None if store is None else store.failure)
         try:
-            self.session.set_metadata(metadata)
+            self.session.set_metadata(metadata if self._upcasting is None else metadata | self._upcasting.facts())
             self.session.end(SessionStatus.INCOMPLETE if self.failure else status, self._receipt())
         except ParitraceError as error:
             self.failure = self.failure or error
@@ -357,6 +364,7 @@ def _plain(settings: CaptureSettings) -> dict[str, object]:
         "black_box": settings.black_box,
         "perturb_seed": settings.perturb_seed,
         "rows": settings.rows,
+        "upcast": settings.upcast,
     }
 
 

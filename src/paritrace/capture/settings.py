@@ -92,6 +92,7 @@ class CaptureSettings:
     dump_bytes: int = DEFAULT_DUMP_BYTES
     perturb_seed: int = 0  # this run is a perturbed one, drawn with this seed (CP-10a); 0: nothing is moved
     rows: tuple[str, ...] = ()  # modules whose outputs are kept token by token where rows are declared (CP-27)
+    upcast: str = ""  # run wider: float32 or float64 (CP-10b); "": as it is
     title: str = ""
     tags: tuple[str, ...] = ()
     ranks: tuple[int, ...] | None = None  # the ranks that are captured; None: all

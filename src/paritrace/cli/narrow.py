@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import click
 
@@ -22,6 +22,15 @@ if TYPE_CHECKING:
 _PATH = click.Path(path_type=Path)
 
 
+class Wanted(NamedTuple):
+    """What the options say of how to look."""
+
+    between: tuple[int, int | None] | None
+    perturb: int | None
+    upcast: str
+    launcher: str
+
+
 @click.command()
 @click.argument("base", type=_PATH)
 @click.argument("cand", type=_PATH)
@@ -32,6 +41,11 @@ _PATH = click.Path(path_type=Path)
     type=click.IntRange(min=8),
     metavar="K",
     help="Judge each round by K perturbed runs of BASE [default: as many as BASE has beside it].",
+)
+@click.option(
+    "--upcast",
+    type=click.Choice(["float32", "float64"]),
+    help="Run both sides in this precision: other algorithms stay apart, round-off vanishes.",
 )
 @click.option(
     "--launcher",
@@ -52,6 +66,7 @@ def narrow(  # noqa: PLR0913  one parameter per option of the synopsis; they bec
     output: Path | None,
     between: str | None,
     perturb: int | None,
+    upcast: str | None,
     launcher: str | None,
     deadline: float | None,
     exit_code: bool,
@@ -70,7 +85,8 @@ def narrow(  # noqa: PLR0913  one parameter per option of the synopsis; they bec
     from paritrace.cli.selections import parse_steps
 
     asked = judgement(exit_code=exit_code, allow=allow, exit_zero=exit_zero)
-    task = _task((base, cand), output, between=parse_steps(between), perturb=perturb, launcher=launcher or "")
+    wanted = Wanted(parse_steps(between), perturb, upcast or "", launcher or "")
+    task = _task((base, cand), output, wanted)
     if deadline is not None:
         from msgspec.structs import replace
 
@@ -81,31 +97,27 @@ def narrow(  # noqa: PLR0913  one parameter per option of the synopsis; they bec
     return _status(result, asked)
 
 
-def _task(
-    paths: tuple[Path, Path],
-    output: Path | None,
-    *,
-    between: tuple[int, int | None] | None,
-    perturb: int | None,
-    launcher: str,
-) -> Narrowing:
+def _task(paths: tuple[Path, Path], output: Path | None, wanted: Wanted) -> Narrowing:
     from paritrace.automation.narrow import BASELINE, CANDIDATE, Narrowing
     from paritrace.automation.narrow_folder import Folder
     from paritrace.automation.narrow_records import Asked
     from paritrace.automation.narrow_sides import asked_side
 
-    baseline = asked_side(paths[0], name=BASELINE, launcher=launcher)
-    candidate = asked_side(paths[1], name=CANDIDATE, launcher=launcher)
+    baseline = asked_side(paths[0], name=BASELINE, launcher=wanted.launcher)
+    candidate = asked_side(paths[1], name=CANDIDATE, launcher=wanted.launcher)
     asked = Asked(
         baseline=baseline.digest,
         candidate=candidate.digest,
-        recorded=baseline.run is not None and candidate.run is not None,
-        draws=baseline.request.num_draws if perturb is None else perturb,
-        between=between,
-        launcher=launcher,
+        recorded=baseline.run is not None and candidate.run is not None and not wanted.upcast,
+        draws=baseline.request.num_draws if wanted.perturb is None else wanted.perturb,
+        between=wanted.between,
+        upcast=wanted.upcast,
+        launcher=wanted.launcher,
     )
     folder = output or paths[1].with_name(f"{paths[1].name}.narrow")
-    return Narrowing(baseline, candidate, asked, Folder(folder), made_by=f"paritrace {__version__}")
+    return Narrowing(
+        baseline, candidate, asked, Folder(folder, upcast=wanted.upcast), made_by=f"paritrace {__version__}"
+    )
 
 
 def _print(result: Narrowed, task: Narrowing, *, as_json: bool) -> None:

@@ -118,6 +118,11 @@ class _RunCommand(click.Command):
 )
 @click.option("--perturb-seed", type=click.IntRange(min=1), hidden=True, help="This run is one of those.")
 @click.option(
+    "--upcast",
+    type=click.Choice(["float32", "float64"]),
+    help="Run in this precision: parameters, buffers and what operators make are lifted; the run says what was not.",
+)
+@click.option(
     "--deterministic",
     envvar=["PARITRACE_DETERMINISTIC", "PARITRACE_RUN_DETERMINISTIC"],
     is_flag=True,
@@ -243,6 +248,7 @@ def _settings(options: dict[str, object], *, ranks: tuple[int, ...] | None) -> C
         mesh=parse_mesh(str(options["mesh"])) if options["mesh"] is not None else (),
         perturb_seed=int(str(options["perturb_seed"] or 0)),
         rows=_texts(options["rows"]),
+        upcast=str(options["upcast"] or ""),
         title=str(options["title"]),
         tags=_texts(options["tags"]),
         ranks=ranks,
