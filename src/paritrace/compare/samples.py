@@ -5,6 +5,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from paritrace.evidence.arrays import Bytes
 from paritrace.evidence.dtypes import Component, byte_values, dtype_of
 
 Values = npt.NDArray[np.float64]
@@ -32,9 +33,12 @@ class Size(NamedTuple):
 
 def values_of(samples: str, dtype: str) -> Values | None:
     """Decode hex samples to float64; complex numbers give two values each, None for dtypes without numbers."""
-    known = dtype_of(dtype)
-    data = np.frombuffer(bytes.fromhex(samples), dtype=np.uint8)
-    match known.component:
+    return numbers_of(np.frombuffer(bytes.fromhex(samples), dtype=np.uint8), dtype)
+
+
+def numbers_of(data: Bytes, dtype: str) -> Values | None:
+    """The same for the bytes of elements."""
+    match dtype_of(dtype).component:
         case None:
             return None
         case Component.BYTE:
@@ -114,12 +118,16 @@ def _bias(left: Values, right: Values) -> float | None:
 
 
 def _codes(samples: str, dtype: str) -> Codes | None:
-    """The bits of floats as integers that rise with the value."""
+    return ordered_codes(np.frombuffer(bytes.fromhex(samples), dtype=np.uint8), dtype)
+
+
+def ordered_codes(data: Bytes, dtype: str) -> Codes | None:
+    """The bits of floats as integers that rise with the value; None for other dtypes."""
     known = dtype_of(dtype)
     if known.component is None or known.component not in _ULP_BITS:
         return None
     width = _ULP_BITS[known.component]
-    raw = np.frombuffer(bytes.fromhex(samples), dtype=f"<u{width // 8}")
+    raw = data.view(f"<u{width // 8}")
     signed = raw.astype(np.int64) if width < 64 else raw.view(np.int64)
     low = np.int64((1 << (width - 1)) - 1)
     negative = raw >> np.array(width - 1, dtype=raw.dtype) != 0
