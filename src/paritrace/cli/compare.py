@@ -64,6 +64,13 @@ class Judges(Struct, frozen=True):
     help="Read names like A (of modules; file:A, function:A) as B; repeatable.",
 )
 @click.option(
+    "--mask",
+    "masks",
+    multiple=True,
+    metavar="P=F:K",
+    help="In slots like P (MODULE[:SLOT]), elements where tensor K of F.safetensors is 0 are padding; repeatable.",
+)
+@click.option(
     "--envelope",
     type=click.Path(path_type=Path),
     metavar="RUN",
@@ -92,6 +99,7 @@ def compare(  # noqa: PLR0913  one parameter per option of the synopsis; they be
     strip_prefix: tuple[str, ...],
     dims: tuple[str, ...],
     maps: tuple[str, ...],
+    masks: tuple[str, ...],
     envelope: Path | None,
     repeats: tuple[Path, ...],
     policy: Path | None,
@@ -110,6 +118,7 @@ def compare(  # noqa: PLR0913  one parameter per option of the synopsis; they be
     """
     from paritrace.cli.selections import parse_ranks, parse_steps
     from paritrace.compare.folds_dims import parse_dims
+    from paritrace.compare.masks import parse_mask
     from paritrace.compare.renamings import parse_map, without_conflicts
     from paritrace.compare.settings import Settings
 
@@ -121,6 +130,7 @@ def compare(  # noqa: PLR0913  one parameter per option of the synopsis; they be
         strip_prefix=strip_prefix,
         dims=tuple(parse_dims(text) for text in dims),
         renamings=without_conflicts([parse_map(text) for text in maps]),
+        masks=tuple(parse_mask(text) for text in masks),
         policy=None if policy is None else read_policy(policy, allow=allow),
     )
     judges = Judges(envelope=envelope, repeats=repeats)

@@ -3,9 +3,12 @@
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
+from msgspec.structs import replace
+
 from paritrace.compare.agreement import JudgedSlot, judged_slots
 from paritrace.compare.blames import Root
 from paritrace.compare.fields import difference_of
+from paritrace.compare.kept_slots import KeptSlots, Where
 from paritrace.compare.ranks import RankComparison
 from paritrace.compare.result import Agreement, DifferenceClass, Group, Status
 from paritrace.compare.rows import CallRow, Correspondence, SlotRow
@@ -31,7 +34,14 @@ class RankRows:
 class CallRows:
     """May be read several times; nothing is kept between readings."""
 
-    def __init__(self, ranks: Sequence[RankRows], *, regrouped: Sequence[Mapping[Root, Group]]) -> None:
+    def __init__(
+        self,
+        ranks: Sequence[RankRows],
+        *,
+        regrouped: Sequence[Mapping[Root, Group]],
+        kept: KeptSlots | None = None,
+    ) -> None:
+        self._kept = kept
         self._ranks = ranks
         self._regrouped = regrouped
 
@@ -39,7 +49,7 @@ class CallRows:
         for rank, regrouped in zip(self._ranks, self._regrouped, strict=True):
             compared = rank.comparison()
             for side in (0, 1):
-                spelled = _Spelling(compared, side, regrouped=regrouped)
+                spelled = _Spelling(compared, side, regrouped=regrouped, kept=self._kept)
                 for index in range(len(spelled.side.calls)):
                     yield spelled.row(index)
 
@@ -47,8 +57,11 @@ class CallRows:
 class _Spelling:
     """Spells the rows of one side of one rank; keys are told in the baseline's words where they correspond."""
 
-    def __init__(self, of: RankComparison, side: int, *, regrouped: Mapping[Root, Group]) -> None:
+    def __init__(
+        self, of: RankComparison, side: int, *, regrouped: Mapping[Root, Group], kept: KeptSlots | None
+    ) -> None:
         self._of = of
+        self._kept = kept if kept is not None and kept.any else None
         self._regrouped = regrouped  # what other ranks made of this rank's origins
         self._number = side
         self.side: Side = (of.sides.baseline, of.sides.candidate)[side]
@@ -91,7 +104,7 @@ class _Spelling:
             reordered=paired and ours in of.sides.pairing.reordered,
             difference_class=judgement.difference_class,
             group=self._group(ours) if paired else None,
-            slots=self._slots(call, judgement),
+            slots=self._slots(call, judgement, index),
         )
 
     def _other(self) -> Side:
@@ -148,12 +161,25 @@ class _Spelling:
                 return difference_of(names[slot.pair.baseline.name], slot.pair).difference_class
         return DifferenceClass.SCALARS
 
-    def _slots(self, call: Call, judgement: "_Judgement") -> tuple[SlotRow, ...]:
-        return tuple(
+    def _slots(self, call: Call, judgement: "_Judgement", index: int) -> tuple[SlotRow, ...]:
+        found = tuple(
             self._slot(call, direction, place, slot, judgement)
             for direction, slots in (("i", call.inputs), ("o", call.outputs))
             for place, slot in enumerate(slots)
         )
+        return found if self._kept is None else tuple(self._with_figures(slot, index, self._kept) for slot in found)
+
+    def _with_figures(self, slot: SlotRow, index: int, kept: KeptSlots) -> SlotRow:
+        """The figures of a slot that differs and that both runs keep whole (CP-11)."""
+        if slot.agreement is not Agreement.DIFFERENT:
+            return slot
+        ids = (self.side.calls[index].id, self._other().calls[self._partners[index]].id)
+        calls = ids if self._number == 0 else (ids[1], ids[0])
+        where = Where(self._of.rank, calls, slot.direction, slot.name, self._module_of_baseline(index))
+        return replace(slot, figures=kept.told(where).figures)
+
+    def _module_of_baseline(self, index: int) -> str:
+        return self._of.sides.baseline.module_of(index if self._number == 0 else self._partners[index])
 
     def _slot(self, call: Call, direction: str, place: int, slot: Slot, judgement: "_Judgement") -> SlotRow:
         kind = self.side.recorded.kinds[slot.kind]

@@ -153,8 +153,8 @@ class _Tally:
         ours, theirs = (np.ascontiguousarray(data).view(dtype).reshape(-1) for data in raw)
         above = ours > theirs
         ours, theirs = ours.view(np.uint64), theirs.view(np.uint64)  # differences are right modulo 2^64
-        distances = np.where(above, ours - theirs, theirs - ours).astype(np.float64)
-        return distances
+        apart: npt.NDArray[np.uint64] = np.where(above, ours - theirs, theirs - ours)
+        return apart.astype(np.float64)
 
     def _has_ulps(self) -> bool:
         known = dtype_of(self._sides[0].dtype)

@@ -12,10 +12,12 @@ from paritrace.compare.across_ranks import across_ranks
 from paritrace.compare.callrows import CallRows, RankRows
 from paritrace.compare.collectives import folded, orders_alone
 from paritrace.compare.coverage import side_coverage
+from paritrace.compare.elementwise import with_elements
 from paritrace.compare.findings import findings, first_of, firsts_of, origins_of
 from paritrace.compare.folds_joined import with_folds
 from paritrace.compare.judged_by import Envelopes, JudgedBy, joined
 from paritrace.compare.judgement import envelope_used
+from paritrace.compare.kept_slots import KeptSlots
 from paritrace.compare.ladder import ladder
 from paritrace.compare.limits import limits_of
 from paritrace.compare.map_uses import declared_maps
@@ -73,8 +75,10 @@ def compare(
     result = _settled(result, ranks, compared.rows)
     result = with_folds(result, (a, b), ranks=ranks, settings=settings)
     result = with_verdict(result, settings.policy, [rank.policy for rank in ranks])
+    kept = KeptSlots((a, b), pairs, masks=settings.masks)
+    result = with_elements(result, kept)
     result, tokens = with_token_rows(result, (a, b), settings=settings, by=by)
-    rows = CallRows(compared.rows, regrouped=[rank.regrouped for rank in ranks])
+    rows = CallRows(compared.rows, regrouped=[rank.regrouped for rank in ranks], kept=kept)
     return Compared(result=result, rows=rows, token_rows=tokens)
 
 

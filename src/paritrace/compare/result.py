@@ -4,6 +4,7 @@ from enum import StrEnum
 
 from msgspec import Struct
 
+from paritrace.compare.element_figures import ElementFigures
 from paritrace.compare.folds_result import Folds, RatioFact
 from paritrace.compare.policy import PolicyResult
 from paritrace.compare.token_rows_result import TokenRowsFound
@@ -112,6 +113,8 @@ class SlotDifference(Struct, frozen=True):
     num_samples_differing: int | None = None
     byte_ranges: tuple[tuple[int, int], ...] = ()  # half-open, logical order; where regions differ
     note: str = ""
+    elements: ElementFigures | None = None  # where both runs keep the tensor whole (CP-11)
+    elements_why: str = ""  # why there are none, where a run was asked to keep it
 
 
 class Difference(Struct, frozen=True):

@@ -5,6 +5,7 @@ from enum import StrEnum
 
 from msgspec import Struct
 
+from paritrace.compare.element_figures import ElementFigures
 from paritrace.compare.result import (
     Agreement,
     Basis,
@@ -41,6 +42,7 @@ class SlotRow(Struct, frozen=True, gc=False):
     regions: str = ""
     elements: str = ""
     agreement: Agreement | None = None  # None: the call is not paired
+    figures: ElementFigures | None = None  # of a slot that differs and that both runs keep whole (CP-11)
 
 
 class CallRow(Struct, frozen=True, gc=False):

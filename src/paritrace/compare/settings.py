@@ -6,6 +6,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from paritrace.compare.folds_dims import Dims
+from paritrace.compare.masks import Mask
 from paritrace.compare.policy import LoadedPolicy, Policy
 from paritrace.compare.renamings import Of, Renaming, rule_for
 
@@ -13,8 +14,8 @@ from paritrace.compare.renamings import Of, Renaming, rule_for
 class Settings(Struct, frozen=True, kw_only=True):
     """`steps` is half-open; None compares all. `ignore` are shell patterns of modules, functions, files or names.
 
-    `dims` and `renamings` are declared by the user (CP-5, CP-12). `side` and `rank` say whose names are read; without
-    a side, names are read without declared maps.
+    `dims`, `renamings` and `masks` are declared by the user (CP-5, CP-11, CP-12). `side` and `rank` say whose names are
+    read; without a side, names are read without declared maps.
     """
 
     steps: tuple[int, int | None] | None = None
@@ -24,6 +25,7 @@ class Settings(Struct, frozen=True, kw_only=True):
     dims: tuple[Dims, ...] = ()
     renamings: tuple[Renaming, ...] = ()
     policy: LoadedPolicy | None = None
+    masks: tuple[Mask, ...] = ()
     side: str = ""
     rank: int = -1
 
@@ -90,6 +92,7 @@ class Settings(Struct, frozen=True, kw_only=True):
         declared = {
             "dims": " ".join(str(dims) for dims in self.dims),
             "map": " ".join(str(rule) for rule in self.renamings),
+            "mask": " ".join(str(mask) for mask in self.masks),
             "policy": "" if self.policy is None else self.policy.sha256,
         }
         return used | {name: text for name, text in declared.items() if text}

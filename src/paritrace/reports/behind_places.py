@@ -2,6 +2,7 @@
 
 from paritrace.compare.result import Comparison, Difference, Finding
 from paritrace.reports.behind import Behind, pair_of
+from paritrace.reports.element_words import element_facts
 from paritrace.reports.wording import CLASSES, GROUPS, count, module_or_root, size_in_words, source_place
 
 
@@ -27,6 +28,8 @@ def place_facts(place: Difference) -> list[str]:
         facts.append(f"{slot.slot}: {CLASSES[slot.difference_class]} {slot.note}".rstrip() + f"; {size_in_words(slot)}")
         facts.append(f"    baseline {slot.baseline}  candidate {slot.candidate}")
         facts += [f"    bytes [{begin:,}, {end:,}) differ" for begin, end in slot.byte_ranges]
+        facts += [f"    {fact}" for fact in (element_facts(slot.elements) if slot.elements is not None else ())]
+        facts += [f"    not compared element by element: {slot.elements_why}"] if slot.elements_why else []
     return facts + [f"look next: {line}" for line in place.next_to_see]
 
 

@@ -1,6 +1,6 @@
 """calls.parquet: every call of both sides with its counterpart, status and fingerprints, in bounded batches (CP-16)."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import lru_cache
 from io import RawIOBase
 from itertools import accumulate, islice
@@ -9,6 +9,7 @@ from typing import Any, Protocol
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from paritrace.compare.element_figures import ElementFigures
 from paritrace.compare.rows import CallRow, SlotRow
 from paritrace.evidence.fingerprints import region_ranges
 from paritrace.evidence.gaps import Gap
@@ -38,6 +39,15 @@ SLOT = pa.struct(
         ("regions", pa.int32()),
         ("byte_ranges", pa.list_(_RANGE)),
         ("agreement", _WORD),
+        ("elements_compared", pa.int64()),
+        ("elements_masked", pa.int64()),
+        ("mismatches", pa.int64()),
+        ("first_mismatch", pa.list_(pa.int64())),
+        ("non_finite_apart", pa.int64()),
+        ("max_absolute", pa.float64()),
+        ("max_relative", pa.float64()),
+        ("max_ulp", pa.float64()),
+        ("cosine", pa.float64()),
     ]
 )
 SCHEMA = pa.schema(
@@ -142,6 +152,26 @@ def _slot_columns(slots: list[SlotRow], *, schemes: Mapping[str, str]) -> dict[s
         "regions": [number or None for number in regions],
         "byte_ranges": [_ranges(s.logical_nbytes, number) for s, number in zip(slots, regions, strict=True)],
         "agreement": [slot.agreement for slot in slots],
+        **_figures([slot.figures for slot in slots]),
+    }
+
+
+def _figures(found: list[ElementFigures | None]) -> dict[str, list[Any]]:
+    """Element-wise figures (CP-11); null where there are none. ULP distances of float64 may be beyond an int64."""
+
+    def column(read: Callable[[ElementFigures], object]) -> list[Any]:
+        return [None if one is None else read(one) for one in found]
+
+    return {
+        "elements_compared": column(lambda one: one.num_elements - one.num_masked),
+        "elements_masked": column(lambda one: one.num_masked),
+        "mismatches": column(lambda one: one.num_mismatches),
+        "first_mismatch": column(lambda one: list(one.first) if one.num_mismatches else None),
+        "non_finite_apart": column(lambda one: one.num_non_finite_apart),
+        "max_absolute": column(lambda one: one.max_absolute),
+        "max_relative": column(lambda one: one.max_relative),
+        "max_ulp": column(lambda one: None if one.max_ulp is None else float(one.max_ulp)),
+        "cosine": column(lambda one: one.cosine),
     }
 
 

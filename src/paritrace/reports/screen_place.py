@@ -11,6 +11,7 @@ from paritrace.compare.result import (
     SlotDifference,
 )
 from paritrace.evidence.spans import ranges
+from paritrace.reports.element_words import element_line
 from paritrace.reports.harmless import cut, shorten, shorten_path, width_of, wrap
 from paritrace.reports.layout import CONTENT, Section, paragraph
 from paritrace.reports.wording import (
@@ -163,13 +164,14 @@ def size(comparison: Comparison, /) -> Section:
         return Section(anchor="size", lines=tuple(_consequences(comparison)))
     slots = place.slots
     shown = sorted(slots, key=lambda slot: _rank_of(slot, first=slots[0]))[:SLOTS_SHOWN]
-    lines = [line for slot in shown for line in _slot_lines(slot)]
+    whole = next((slot for slot in shown if slot.elements is not None), None)
+    lines = [line for slot in shown for line in (*_slot_lines(slot), *(element_line(slot) if slot is whole else ()))]
     if not slots:
         lines.append(f"{place.slot or 'outputs'}: {CLASSES[place.difference_class]}; size not recorded")
     if len(slots) > SLOTS_SHOWN:
         lines.append(f"and {count(len(slots) - SLOTS_SHOWN, 'more slot')}")
     lines += _consequences(comparison)
-    return Section(anchor="size", lines=tuple(lines), keep=2)
+    return Section(anchor="size", lines=tuple(lines), keep=2 if whole is None else 3)
 
 
 def _rank_of(slot: SlotDifference, *, first: SlotDifference) -> int:
