@@ -50,7 +50,7 @@ class KeptSlots:
         self._masks = masks
         self._slots: dict[int, tuple[Slots, Slots]] = {}
         self._known: dict[tuple[str, str, Mask | None], Told] = {}
-        self.any = all(holds_tensors(run) for run in runs)
+        self.any = any(holds_tensors(run) for run in runs)
         self._open = lru_cache(maxsize=OPENED)(self._opened)
 
     def told(self, where: Where) -> Told:

@@ -22,7 +22,7 @@ def in_words(of: ElementFigures, /) -> str:
         parts.append(f"{of.num_non_finite_apart:,} not finite on one side, first at {_at(of.first_non_finite)}")
     elif of.num_nan_both:
         parts.append(f"{of.num_nan_both:,} NaN on both sides")
-    first = f", first at {_at(of.first)}" if of.num_mismatches else ""
+    first = f", first {_at(of.first)}" if of.num_mismatches else ""
     parts.append(f"{of.num_mismatches:,} of {compared:,} elements differ{first}")
     if of.max_absolute is not None and of.num_mismatches:
         parts.append(f"max {figure(of.max_absolute)}{_relative(of)}")
@@ -53,7 +53,7 @@ def element_facts(of: ElementFigures, /) -> list[str]:
 
 
 def _relative(of: ElementFigures) -> str:
-    relative = "" if of.max_relative is None else f", relative {figure(of.max_relative)}"
+    relative = "" if of.max_relative is None else f", rel {figure(of.max_relative)}"
     return f"{relative}, {of.max_ulp:,} ULP" if of.max_ulp else relative
 
 

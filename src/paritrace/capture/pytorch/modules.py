@@ -92,7 +92,7 @@ class ModuleObserver:
         if self._filter in warnings.filters:
             cast(list[object], warnings.filters).remove(self._filter)
 
-    def observe(self, name: str, tensor: torch.Tensor) -> None:
+    def observe(self, name: str, tensor: torch.Tensor, semantics: str | None = None) -> None:
         """A record of one tensor that the user named: a call that hands it through."""
         recorder = self._recorder
         if not self.active or recorder.levels <= {Level.DIGEST}:
@@ -113,7 +113,7 @@ class ModuleObserver:
         function = recorder.definitions.function(named, Level.MODULE)
         self._emit(entered, function, Flag(0), (tuple(inputs), tuple(outputs)))
         for detail in details:
-            recorder.emit(detail)
+            recorder.emit(detail if semantics is None else msgspec.structs.replace(detail, semantics=semantics))
 
     def _entering(self, module: torch.nn.Module, args: Any) -> None:
         if _is_compiling() or not self.active:

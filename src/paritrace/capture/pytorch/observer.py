@@ -132,10 +132,10 @@ class TorchObserver:
             self._apply_levels()
         steps.named = True
 
-    def observe(self, name: str, tensor: torch.Tensor) -> None:
+    def observe(self, name: str, tensor: torch.Tensor, semantics: str | None = None) -> None:
         """`paritrace.observe(name, tensor)`: a module-level record of one tensor, at the user's place."""
         if self._here():
-            self._guarded(self._modules.observe, name, tensor)
+            self._guarded(self._modules.observe, name, tensor, semantics)
 
     def name_of(self, module: torch.nn.Module) -> str | None:
         """The qualified name of a module of a known root."""
