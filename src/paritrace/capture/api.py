@@ -194,8 +194,8 @@ def context(**labels: str | int) -> Generator[None]:
 def observe(name: str, tensor: torch.Tensor, *, semantics: str | None = None) -> None:
     """Record one tensor under a name of your own, where level `module` or `op` is on; otherwise nothing happens.
 
-    `semantics` says what the numbers mean where that could be mistaken (`raw_logprobs`, `after_temperature`): tensors of
-    unlike semantics are not compared (CA-5). `--dump 'function:paritrace.observe(NAME)'` keeps it whole (CA-9).
+    `semantics` says what the numbers mean where that could be mistaken (`raw_logprobs`, `after_temperature`): tensors
+    of unlike semantics are not compared (CA-5). `--dump 'function:paritrace.observe(NAME)'` keeps it whole (CA-9).
     """
     if _current is not None and _current.observer is not None:
         _current.observer.observe(name, tensor, semantics)

@@ -132,7 +132,7 @@ class _Tally:
             magnitude = np.abs(left)
             relative = apart[magnitude != 0] / magnitude[magnitude != 0]
             self._products += [
-                float(np.sum((left * np.conj(right)).real)),
+                float(np.sum(np.real(left * np.conj(right)))),
                 float(np.sum(magnitude * magnitude)),
                 float(np.sum(np.abs(right) ** 2)),
             ]
