@@ -23,12 +23,13 @@ class WeightChange:
 
 
 class Launch(StrEnum):
-    """How a side is started; everything but `process` starts the two-rank workload."""
+    """How a side is started; everything but `process` and `placed` starts the two-rank workload."""
 
     PROCESS = "process"
     TORCHRUN = "torchrun"
     TORCHRUN_PORT = "torchrun, its own port"
     BY_HAND = "by hand, rank 1 before rank 0"
+    PLACED = "process, the workload that knows its layers"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -63,6 +64,7 @@ class Expected:
     function: str = ""
     names: tuple[str, ...] = ()
     ranks: tuple[int, ...] = ()
+    microbatch: int | None = None  # None: of any
 
 
 @dataclass(frozen=True, kw_only=True)

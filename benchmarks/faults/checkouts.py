@@ -6,6 +6,7 @@ from benchmarks.faults.case import Edit, Launch, Variant, WeightChange
 
 WORKLOAD = Path(__file__).parent / "workload"
 RANKED_WORKLOAD = Path(__file__).parent / "ranked_workload"
+PLACED_WORKLOAD = Path(__file__).parent / "placed_workload"
 WEIGHTS = "weights.pt"
 
 
@@ -24,7 +25,7 @@ def write_checkout(variant: Variant, *, directory: Path) -> Path:
 
 def workload_of(variant: Variant) -> Path:
     """The folder of the sources that this side is made of."""
-    return WORKLOAD if variant.launch is Launch.PROCESS else RANKED_WORKLOAD
+    return {Launch.PROCESS: WORKLOAD, Launch.PLACED: PLACED_WORKLOAD}.get(variant.launch, RANKED_WORKLOAD)
 
 
 def edited(text: str, *, file: str, edits: tuple[Edit, ...]) -> str:

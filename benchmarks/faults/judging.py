@@ -47,12 +47,18 @@ def answer_for(expected: Expected, comparison: Comparison, sources: Sources) -> 
     if expected.names and not (expected.phase or expected.file):
         named = names_outside(expected, comparison) and not contradicted(expected, first)
         return Answer.EXACT if named else Answer.MISSED
-    if first is None or first.step != expected.step or (expected.phase and first.phase != expected.phase):
+    if first is None or not same_moment(first, expected):
         return Answer.MISSED
     answer = with_ranks(place_answer(expected, first, comparison, sources), expected, first, comparison)
     if first.group is Group.UNDETERMINED and answer is not Answer.MISSED:
         return Answer.UNDETERMINED
     return answer if first.group in expected.groups else Answer.MISSED
+
+
+def same_moment(first: Difference, expected: Expected) -> bool:
+    if first.step != expected.step or (expected.phase and first.phase != expected.phase):
+        return False
+    return expected.microbatch is None or first.microbatch == expected.microbatch
 
 
 def named_first(comparison: Comparison) -> Difference | None:

@@ -82,7 +82,7 @@ class Workplace:
 def start(launch: Launch, arguments: list[str], *, directory: Path) -> None:
     """`paritrace ARGUMENTS`, in one process or on two ranks."""
     match launch:
-        case Launch.PROCESS:
+        case Launch.PROCESS | Launch.PLACED:
             paritrace(*arguments, directory=directory)
         case Launch.TORCHRUN:
             run_python("-m", *TORCHRUN, "--standalone", "-m", "paritrace", *arguments, directory=directory)
@@ -97,11 +97,10 @@ def start(launch: Launch, arguments: list[str], *, directory: Path) -> None:
 
 def by_hand(arguments: list[str], *, directory: Path) -> None:
     """Two ranks without a launcher; rank 1 waits for rank 0, which makes the meeting place."""
-    meeting = {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(free_port()), "WORLD_SIZE": "2"}
     ranks: list[subprocess.Popen[str]] = []
     try:
-        for rank in ("1", "0"):
-            environment = {**os.environ, "OMP_NUM_THREADS": "1", **meeting, "RANK": rank, "LOCAL_RANK": rank}
+        for more in reversed(environments_of_ranks()):
+            environment = {**os.environ, "OMP_NUM_THREADS": "1", **more}
             command = [sys.executable, "-m", "paritrace", *arguments]
             ranks.append(
                 subprocess.Popen(command, cwd=directory, env=environment, stdout=DEVNULL, stderr=PIPE, text=True)
@@ -114,6 +113,12 @@ def by_hand(arguments: list[str], *, directory: Path) -> None:
         for process in ranks:
             process.kill()
             process.communicate()
+
+
+def environments_of_ranks() -> list[dict[str, str]]:
+    """What a launcher would give each of two ranks on this machine; the port is free now."""
+    meeting = {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(free_port()), "WORLD_SIZE": "2"}
+    return [{**meeting, "RANK": rank, "LOCAL_RANK": rank} for rank in ("0", "1")]
 
 
 def free_port() -> int:

@@ -1,0 +1,160 @@
+"""The full suite: rates, tallies, judgement behind a kernel change, captures in forked children, resuming (CP-18)."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from msgspec.structs import replace
+
+from benchmarks.faults.case import Answer, Control, Expected, Fault, Variant
+from benchmarks.faults.full import rows_of
+from benchmarks.faults.full_judging import claims_beyond, judge_masked
+from benchmarks.faults.full_table import tables
+from benchmarks.faults.intervals import rate
+from benchmarks.faults.tally import result_of
+from paritrace.compare.result import Comparison, Difference, Finding, Group
+from tests.faults.test_judging import SOURCES, difference, result
+
+ROOT = Path(__file__).parents[2]
+JUDGED = Fault(
+    name="x",
+    mechanism="",
+    candidate=Variant(),
+    expected=(Expected(groups=("exceeds",), module="blocks.1.attention", phase="forward", step=1),),
+)
+
+
+def finding(place: Difference) -> Finding:
+    return Finding(id="F1", sentence="", strength="", place=place)
+
+
+def judged(**changes: object) -> Comparison:
+    place = difference(**{"module": "blocks.1.attention", "step": 1, "group": Group.EXCEEDS, **changes})
+    return replace(result(place), findings=(finding(place),))
+
+
+@pytest.mark.parametrize(
+    ("changes", "answer"),
+    [
+        ({}, Answer.EXACT),
+        ({"module": "blocks.1.attention.query"}, Answer.EXACT),
+        ({"module": "blocks.1"}, Answer.ADJACENT),
+        ({"module": "blocks.1.mlp"}, Answer.ADJACENT),
+        ({"module": "blocks.2.attention"}, Answer.MISSED),
+        ({"module": ""}, Answer.MISSED),
+        ({"step": 0}, Answer.MISSED),
+        ({"phase": "backward"}, Answer.MISSED),
+        ({"group": Group.ORIGINATES}, Answer.MISSED),
+    ],
+)
+def test_behind_a_kernel_change_the_module_and_the_step_are_judged(changes: dict[str, object], answer: Answer) -> None:
+    assert judge_masked(JUDGED, judged(**changes), SOURCES) is answer
+
+
+def test_the_pass_of_a_micro_batch_is_judged_too() -> None:
+    fault = Fault(
+        name="x",
+        mechanism="",
+        candidate=Variant(),
+        expected=(Expected(groups=("exceeds",), module="blocks.1.attention", step=1, microbatch=1),),
+    )
+    assert judge_masked(fault, judged(microbatch=1), SOURCES) is Answer.EXACT
+    assert judge_masked(fault, judged(microbatch=0), SOURCES) is Answer.MISSED
+
+
+def test_a_control_behind_a_kernel_change_may_differ_but_not_stand_out() -> None:
+    control = Control(name="x", mechanism="")
+    assert claims_beyond(control, judged(group=Group.ORIGINATES)) == []
+    assert claims_beyond(control, judged()) == ["exceeds blocks.1.attention step 1 forward"]
+
+
+def test_rates_have_the_exact_interval() -> None:
+    none = rate(0, total=1000)
+    assert (none.found, none.total, none.low) == (0, 1000, 0.0)
+    assert none.high == pytest.approx(1 - 0.025 ** (1 / 1000))
+    assert rate(5, total=10).low == pytest.approx(0.1871, abs=1e-4)
+    assert rate(0, total=0) == (0, 0, 0.0, 1.0)
+
+
+def row(number: int, **changes: object) -> dict[str, object]:
+    return {
+        "id": f"keys-scaled/{number:02}",
+        "kind": "fault",
+        "name": "keys-scaled",
+        "mode": "masked",
+        "placement": [],
+        "answer": "exact",
+        "said": "",
+        "undetermined": 2,
+        "calls": 1000,
+        "seconds": 0.5,
+        "captured": 1.0,
+        "commit": "c",
+        **changes,
+    }
+
+
+def test_rows_become_counts_and_rates_and_what_is_below_round_off_is_no_miss() -> None:
+    control = row(
+        9, id="no-op/1", kind="control", name="no-op", mode="", answer="false claim", check="silent", check_said=""
+    )
+    rows = [row(1), row(1, answer="missed"), row(2, answer="adjacent"), row(3, answer="below round-off"), control]
+    found = result_of(rows, mechanisms={"keys-scaled": "k", "unseen": "u"})
+    assert found["mechanisms"][0]["masked"] == {"adjacent": 1, "missed": 1, "below round-off": 1}
+    assert found["mechanisms"][1] == {"name": "unseen", "planted": "u"}
+    assert found["rates"]["masked: exact or adjacent"][:2] == [1, 2]
+    assert found["rates"]["controls: false claims of compare"][:2] == [1, 1]
+    assert [one["id"] for one in found["missed"]] == ["keys-scaled/01"]
+    assert [one["id"] for one in found["claimed"]] == ["no-op/1"]
+    text = tables({**found, "command": "C", "torch": "T"})
+    assert "| keys-scaled | k | masked |  | 1 |  | 1 | 1 |" in text
+    assert "| no-op | 1 | 1 | 0 |" in text
+
+
+def test_a_row_that_was_cut_off_is_made_again(tmp_path: Path) -> None:
+    path = tmp_path / "rows"
+    path.write_text('{"id": "a"}\n{"id": "b"}\n{"id"', encoding="utf-8")
+    assert [one["id"] for one in rows_of(path)] == ["a", "b"]
+    assert rows_of(tmp_path / "none") == []
+
+
+def full(place: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    path = os.pathsep.join([str(ROOT / "src"), os.environ.get("PYTHONPATH", "")])
+    command = [
+        sys.executable,
+        "-m",
+        "benchmarks.faults.full",
+        "--out",
+        str(place / "rows"),
+        "--runs",
+        str(place / "runs"),
+    ]
+    environment = {**os.environ, "PYTHONPATH": path, "OMP_NUM_THREADS": "1"}
+    return subprocess.run(
+        [*command, *arguments], cwd=ROOT, env=environment, capture_output=True, text=True, timeout=900, check=False
+    )
+
+
+@pytest.mark.slow
+def test_a_small_part_of_the_suite_is_answered_right_and_resumed(tmp_path: Path) -> None:
+    """One configuration, its envelope, a mistake plain and masked, kernels alone; then the comparisons once more."""
+    only = ("--where", "--dtype float32 --seed 11 --steps 2", "--placements", "12", "--only", "keys-scaled/")
+    chosen = (*only, "--only", "kernels/sdpa/", "--only", "identical/000", "--ranked", "0", "--resume")
+    result_file = tmp_path / "result.json"
+    done = full(tmp_path, *chosen, "--result", str(result_file))
+    assert done.returncode == 0, done.stderr
+    rows = rows_of(tmp_path / "rows")
+    assert {row["answer"] for row in rows if row["kind"] == "control"} <= {"silent"}
+    assert {row["mode"] for row in rows if row["kind"] == "fault"} == {"plain", "masked"}
+    assert {row["answer"] for row in rows if row["kind"] == "fault"} == {"exact"}
+    assert json.loads(result_file.read_text("utf-8"))["rates"]["plain: exact"][0] >= 1
+    again = full(tmp_path, *chosen)
+    assert "0 pairs done, 0 left" in again.stderr
+    without_rows = [word for word in chosen if word != "--resume"]
+    once_more = full(tmp_path, *without_rows, "--compare-only")
+    assert once_more.returncode == 0, once_more.stderr
+    twice = rows_of(tmp_path / "rows")
+    assert [(row["id"], row["answer"]) for row in twice] == 2 * [(row["id"], row["answer"]) for row in rows]
