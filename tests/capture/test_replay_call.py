@@ -43,7 +43,8 @@ class Noisy(nn.Module):
         self.drop = nn.Dropout(0.5)
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
-        return self.drop(self.norm(x))
+        dropped: torch.Tensor = self.drop(self.norm(x))
+        return dropped
 
 
 def small(dtype: torch.dtype = torch.float32) -> torch.Tensor:

@@ -9,6 +9,7 @@ from paritrace.compare.isolating import apart_by_themselves, holding
 from paritrace.compare.judged_result import Functions, JudgedCall, Nearer
 from paritrace.compare.judging import Answer, judged_call
 from paritrace.evidence.replays import ANSWER_FORMAT, VERSION, Replayed, ReplayedTensor
+from paritrace.reports.judge_screen import verdict
 
 Array = npt.NDArray[np.float64]
 TRUE = np.linspace(1.0, 2.0, 500)
@@ -104,6 +105,13 @@ def test_cp26_a_refusal_is_told_with_its_side_and_nothing_else_is_said() -> None
     assert found.refused == "candidate: no such module"
     assert found.functions is Functions.UNDETERMINED
     assert not found.tensors
+
+
+def test_cp26_outputs_of_other_names_are_not_compared_with_each_other() -> None:
+    other = answer(rounded(TRUE), TRUE, tensors=())
+    found = call(answer(rounded(TRUE), TRUE), other)
+    assert found.refused == "no output in common: out and no tensor"
+    assert "no output in common" in verdict(found)
 
 
 def test_cp26_bfloat16_against_float32_is_measured_in_the_units_of_each() -> None:

@@ -31,6 +31,8 @@ def judged_call(baseline: Answer, candidate: Answer, /, *, rank: int, step: int,
     refused = [f"{side}: {of.refused}" for side, of in (("baseline", ours), ("candidate", theirs)) if of.refused]
     tensors = () if refused else tuple(_tensors(baseline, candidate))
     outputs = [tensor for tensor in tensors if not tensor.gradient]
+    if not outputs and not refused:
+        refused.append(f"no output in common: {_paths(ours)} and {_paths(theirs)}")
     return JudgedCall(
         module_baseline=ours.module,
         module_candidate=theirs.module,
@@ -41,10 +43,14 @@ def judged_call(baseline: Answer, candidate: Answer, /, *, rank: int, step: int,
         number=number,
         functions=_worst(outputs),
         nearer=_nearer_of_all(outputs),
-        tensors=tensors,
+        tensors=tensors if outputs else (),
         remarks=() if refused else _remarks(baseline, candidate),
         refused="; ".join(refused),
     )
+
+
+def _paths(of: Replayed) -> str:
+    return ", ".join(tensor.path for tensor in of.tensors if not tensor.gradient) or "no tensor"
 
 
 def _tensors(baseline: Answer, candidate: Answer) -> list[JudgedTensor]:
