@@ -58,7 +58,16 @@ class Model(nn.Module):
         return self.head((x + self.mlp(x)) * self.bent)  # type: ignore[no-any-return]
 
 
-def capture(run: Path, *, seed: int = 0, eps: float = 1e-5, backwards: bool = False, bent: float = 1.0) -> Path:
+def capture(
+    run: Path,
+    *,
+    seed: int = 0,
+    eps: float = 1e-5,
+    backwards: bool = False,
+    bent: float = 1.0,
+    bent_gradient: float = 1.0,
+    decayed: float = 1.0,
+) -> Path:
     torch.manual_seed(0)
     model = Model(eps=eps, backwards=backwards, bent=bent)
     optimizer = torch.optim.AdamW(model.parameters(), lr=1e-3)
@@ -66,7 +75,12 @@ def capture(run: Path, *, seed: int = 0, eps: float = 1e-5, backwards: bool = Fa
         for _ in range(2):
             tokens = torch.randint(64, (24,))
             torch.autograd.backward(nn.functional.cross_entropy(model(tokens), tokens.roll(1)))
-            optimizer.step()
+            with torch.no_grad():
+                if bent_gradient != 1.0:
+                    model.mlp[0].weight.grad *= bent_gradient
+                optimizer.step()
+                if decayed != 1.0:
+                    model.mlp[2].weight *= decayed
             optimizer.zero_grad()
     return run
 
@@ -106,7 +120,8 @@ def test_cp8b_the_benign_change_alone_stays_inside(baseline: Path, tmp_path: Pat
     assert not [f for f in result.findings if f.place.group is Group.EXCEEDS]
     assert all(f.strength.startswith("inside round-off") for f in result.findings)
     assert Mark.BEYOND not in result.ladder.values()
-    assert (result.ladder["forward"], result.ladder["weights+1"]) == (Mark.INSIDE, Mark.INSIDE)
+    judged_rungs = ("forward", "backward", "reduced grads", "optimizer", "weights+1")
+    assert {result.ladder[rung] for rung in judged_rungs} == {Mark.INSIDE}
 
 
 def test_cp18_an_envelope_that_is_kept_judges_the_next_candidate_alike(baseline: Path, tmp_path: Path) -> None:
@@ -130,6 +145,29 @@ def test_cp8b_code_of_a_module_itself_is_named_by_the_module(baseline: Path, tmp
 def test_cp8b_an_equal_candidate_is_not_judged_to_differ(baseline: Path, tmp_path: Path) -> None:
     result = judged(baseline, capture(tmp_path / "b"))
     assert (result.findings, result.counts.different) == ((), 0)
+
+
+def test_cp8b_a_gradient_alone_that_is_out_is_named_and_so_is_its_rung(baseline: Path, tmp_path: Path) -> None:
+    """No module's output shows it before the next step: the gradients that the optimizer is given are judged."""
+    result = judged(baseline, capture(tmp_path / "b", backwards=True, bent_gradient=1.01))
+    first = result.findings[0]
+    assert (first.place.group, first.place.level, first.place.slot) == (Group.EXCEEDS, "digest", "mlp.0.weight")
+    assert (first.place.step, first.place.phase) == (0, "backward")
+    assert first.sentence.startswith("gradient mlp.0.weight leaves the envelope at step 0, backward (rank 0)")
+    assert first.ratio is not None
+    assert first.reached is not None
+    assert first.ratio > 100 * first.reached
+    assert [f.place.module for f in result.findings if f.place.group is Group.EXCEEDS] == ["mlp.0"]
+    assert (result.ladder["backward"], result.ladder["reduced grads"]) == (Mark.INSIDE, Mark.BEYOND)
+
+
+def test_cp8b_what_an_optimizer_makes_of_good_gradients_is_named(baseline: Path, tmp_path: Path) -> None:
+    result = judged(baseline, capture(tmp_path / "b", backwards=True, decayed=1.001))
+    first = result.findings[0]
+    assert (first.place.group, first.place.function, first.place.slot) == (Group.EXCEEDS, "parameter", "mlp.2.weight")
+    assert (first.place.step, first.place.phase) == (0, "optimizer")
+    marks = [result.ladder[rung] for rung in ("reduced grads", "optimizer", "weights+1")]
+    assert marks == [Mark.INSIDE, Mark.BEYOND, Mark.BEYOND]
 
 
 def test_cp10_repeats_that_agree_have_no_width_and_say_so(tmp_path: Path) -> None:

@@ -30,6 +30,7 @@ from paritrace.evidence.calls import (
     Site,
     State,
     StateNames,
+    StateSamples,
     StepMark,
 )
 from paritrace.evidence.definition import Definition
@@ -141,7 +142,7 @@ class SessionFacts:
                 self.parameters.see_state(record, self.definitions.state_names, self.definitions.kinds)
             case Loss():
                 self.lost.append(record)
-            case Completed() | RowAddresses() | TokenRows():
+            case Completed() | RowAddresses() | TokenRows() | StateSamples():
                 pass
             case _:
                 self._see_mark(record)

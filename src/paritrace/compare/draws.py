@@ -8,7 +8,7 @@ from collections import Counter, defaultdict
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 
 from paritrace.compare.load import Recorded
-from paritrace.compare.strengths import Strengths, of_numbers, strengths
+from paritrace.compare.strengths import Strengths, of_numbers, of_samples, strengths
 from paritrace.compare.tabulated import Place
 from paritrace.evidence.calls import Call, Detail, Slot
 
@@ -34,6 +34,7 @@ class Draws:
         """Measure one draw against the baseline."""
         met = {place: found for key, call in _keyed(draw) for place, found in self._measured(key, call, draw)}
         met.update(numbers_against(self._baseline, draw))
+        met.update(states_against(self._baseline, draw))
         for place in self._found.keys() | met.keys():
             known = self._found[place]
             known += [None] * (self.num_draws - len(known))
@@ -56,6 +57,39 @@ class Draws:
                 found = summarised(self._baseline, own, side, place)
                 if found is not None and other is not None:
                     yield (self._ids[own.id], side, place), _strengths(found, summarised(draw, call, side, other))
+
+
+STATE_GROUPS = frozenset({"parameter", "buffer", "gradient", "optimizer_state"})
+State = tuple[int, int, str, str]
+"""Step, micro-batch, group, name."""
+
+
+def state_place(step: int, microbatch: int, group: str, name: str) -> Place:
+    """A tensor of the state inventory as a place of an envelope."""
+    return (step, f"{group}:{name}", microbatch)
+
+
+def states_against(baseline: Recorded, other: Recorded) -> Iterator[tuple[Place, Strengths | None]]:
+    """The parameters, buffers, gradients and optimizer states of which both kept samples."""
+    ours, theirs = _states(baseline), _states(other)
+    for state in ours.keys() & theirs.keys():
+        yield state_place(*state), of_samples(ours[state], theirs[state])
+
+
+def _states(of: Recorded) -> dict[State, tuple[str, str]]:
+    """The samples of each tensor with their dtype; of one that was taken twice in a step none."""
+    found: dict[State, tuple[str, str]] = {}
+    twice: set[State] = set()
+    for record in of.state_samples:
+        names = of.state_names.get(record.names)
+        if names is None:
+            continue  # lost with damaged lines
+        for name, kind, samples in zip(names.names, names.kinds, record.samples, strict=False):
+            state = (record.step, record.microbatch, names.group, name)
+            if samples and kind in of.kinds:
+                twice |= {state} & found.keys()
+                found[state] = (samples, of.kinds[kind].dtype)
+    return {state: sampled for state, sampled in found.items() if state not in twice}
 
 
 def numbers_against(baseline: Recorded, other: Recorded) -> Iterator[tuple[Place, Strengths | None]]:

@@ -23,7 +23,7 @@ __all__ = ["Place"]
 MIN_DRAWS = 4  # below, a rate of at most 1 / (n + 1) is no statement worth making (CP-10)
 FIGURES = ("error", "norm", "bias")
 BIAS = FIGURES.index("bias")
-JUDGED = frozenset({"o", "loss", "grad_norm"})  # what a finding can be about; inputs only say what came in
+CAME_IN = "i"  # inputs only say what came in; a finding can be about anything else
 
 
 class Excess(NamedTuple):
@@ -116,7 +116,7 @@ def _told(ratios: Strengths, inside: Strengths) -> int:
 def calibrate(draws: Tabulated) -> Envelope | None:
     """Make an envelope of draws; None with fewer than `MIN_DRAWS`, or where no place has any width."""
     whole, table = draws
-    judged = [at for at, place in enumerate(whole) if place[1] in JUDGED]
+    judged = [at for at, place in enumerate(whole) if place[1] != CAME_IN]
     if table.shape[1] < MIN_DRAWS or not judged:
         return None
     without = _divisors(left_out(table))

@@ -5,9 +5,10 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from paritrace.compare.agreement import Sides
-from paritrace.compare.draws import numbers_against
+from paritrace.compare.draws import numbers_against, states_against
 from paritrace.compare.envelope import Envelope, Excess, Place
 from paritrace.compare.measured import Measured
+from paritrace.compare.strengths import Strengths
 from paritrace.evidence.calls import Phase
 
 Moment = tuple[int, str]
@@ -37,6 +38,7 @@ class Judged:
     numbers: dict[Place, Excess]
     beyond: frozenset[Moment]
     inside: frozenset[Moment]
+    states: dict[Place, Excess]  # parameters, buffers, gradients and optimizer states that differ
     weights: dict[int, bool]  # steps at which parameters that modules read are judged -> whether all are inside
 
     def around(self, sides: Sides, i: int) -> Excess | None:
@@ -56,12 +58,14 @@ def judge(measured: Measured) -> Judged:
     """Judge every paired call that was summarised on both sides; nothing of the calls is kept."""
     sides, envelope = measured.sides, measured.envelope
     found = dict(_outputs(measured))
+    recorded = (sides.baseline.recorded, sides.candidate.recorded)
     worst = {i: max(by_output.values(), key=_out) for i, by_output in found.items()}
     return Judged(
         false_rate=envelope.false_rate,
         exits=tuple(_exits(measured, found)),
         outputs=worst,
-        numbers=dict(_numbers(sides, envelope)),
+        numbers=dict(_figures(envelope, numbers_against(*recorded))),
+        states=dict(_figures(envelope, states_against(*recorded))),
         beyond=frozenset(_moment(sides, i) for i, excess in worst.items() if excess.beyond),
         inside=frozenset(_moment(sides, i) for i in worst),
         weights=_weights(measured, found),
@@ -89,8 +93,8 @@ def is_argument(sides: Sides, i: int, place: int) -> bool:
     return side.recorded.names[side.calls[i].inputs[place].name].startswith(("args", "kwargs"))
 
 
-def _numbers(sides: Sides, envelope: Envelope) -> Iterator[tuple[Place, Excess]]:
-    for place, found in numbers_against(sides.baseline.recorded, sides.candidate.recorded):
+def _figures(envelope: Envelope, against: Iterable[tuple[Place, Strengths | None]]) -> Iterator[tuple[Place, Excess]]:
+    for place, found in against:
         excess = None if found is None else envelope.excess(place, found)
         if excess is not None:
             yield place, excess

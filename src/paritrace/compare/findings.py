@@ -186,6 +186,8 @@ def _judged(place: Difference, where: str, *, at: str) -> str:
     if place.group is Group.WITHIN:
         name = _short(place.module) or "the root module"
         return f"Other code in {name} at {where}, {place.cause}: adds no more than the envelope explains."
+    if place.level == "digest":
+        return f"{_figure(place)} leaves the envelope at {where}: {place.cause}."
     otherwise = f", {place.cause}" if place.cause else ""
     out = f"the output of {place.function.rpartition('.')[2]}{at} does; what came in is inside{otherwise}"
     return f"{_short(place.module) or 'The root module'} leaves the envelope at {where}: {out}."

@@ -18,7 +18,7 @@ from paritrace.runs.measured import keep_measured, read_measured
 from paritrace.runs.reading import Run
 from paritrace.runs.views import SessionView
 
-MEASURED_AS = "strengths-1"  # another way to measure has another name, so that nothing kept before is taken for it
+MEASURED_AS = "strengths-2"  # another way to measure has another name, so that nothing kept before is taken for it
 MAX_HELD = 1_000_000  # figures of draws in memory; the envelopes of further ranks are made again when they are used
 
 

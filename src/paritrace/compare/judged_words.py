@@ -9,11 +9,12 @@ WHOLE = 100.0  # from here on a ratio is told as a whole number
 MAX_TOLD = 2  # arguments and results by name; the rest is counted
 
 
-def beyond(excess: Excess, gain: Gain, *, num_draws: int, kind: str) -> str:
-    """Of a call that leaves the envelope: how far, what came in, and how often that happens without a cause."""
+def beyond(excess: Excess, gain: Gain | None, *, num_draws: int, kind: str) -> str:
+    """Of what leaves the envelope: how far, what came into a call, and how often that happens without a cause."""
+    came_in = "" if gain is None else f"; {_came_in(gain)}"
     return (
         f"beyond {ROUND_OFF[kind]}: {_told(excess)}{_shift(excess)}; the most extreme of {num_draws} left-out {kind}"
-        f" reached {excess.reached:.1f}; {_came_in(gain)}; false at most 1 in {num_draws + 1}"
+        f" reached {excess.reached:.1f}{came_in}; false at most 1 in {num_draws + 1}"
     )
 
 

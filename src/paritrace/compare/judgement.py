@@ -25,6 +25,7 @@ from paritrace.compare.outside import Moment, moment_of_call
 from paritrace.compare.placing import UNDECIDED, Placed
 from paritrace.compare.ranks import RankComparison
 from paritrace.compare.result import EnvelopeUsed, Group
+from paritrace.compare.state_exits import state_exits
 from paritrace.evidence.calls import Phase
 
 __all__ = ["PERTURBED", "REPEATS"]
@@ -90,7 +91,13 @@ def exits_of(of: RankComparison, by: RankJudgement) -> list[Placed]:
     firsts: dict[tuple[str, str], Exit] = {}
     for found in by.judged.exits:
         firsts.setdefault((of.sides.baseline.module_of(found.call), of.sides.baseline.context_of(found.call)[2]), found)
-    return [_exit(of, found, by, by.judged, by.measured) for found in firsts.values()]
+    calls = [_exit(of, found, by, by.judged, by.measured) for found in firsts.values()]
+    states = [] if calls else state_exits(of, by.judged)
+    return calls + [
+        item._replace(strength=beyond(item.excess, None, num_draws=by.num_draws, kind=by.kind))
+        for item in states
+        if item.excess is not None
+    ]
 
 
 def _exit(of: RankComparison, found: Exit, by: RankJudgement, judged: Judged, measured: Measured) -> Placed:
@@ -158,7 +165,9 @@ def envelope_used(ranks: list[RankJudgement]) -> EnvelopeUsed | None:
         few = f"{num_draws} of at least {MIN_DRAWS} draws" if num_draws < MIN_DRAWS else ""
         why = few or "the draws agree with the baseline in all that level module summarised: no spread to judge by"
         return EnvelopeUsed(kind=ranks[0].kind, num_draws=num_draws, why=why)
-    excesses = [excess for each in judged for excess in (*each.outputs.values(), *each.numbers.values())]
+    excesses = [
+        excess for each in judged for excess in (*each.outputs.values(), *each.numbers.values(), *each.states.values())
+    ]
     return EnvelopeUsed(
         kind=ranks[0].kind,
         num_draws=num_draws,

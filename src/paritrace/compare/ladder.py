@@ -5,6 +5,7 @@ from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 
 from paritrace.compare.digests import Digests, Key
+from paritrace.compare.draws import state_place
 from paritrace.compare.exits import Judged
 from paritrace.compare.ranks import RankComparison
 from paritrace.compare.result import LADDER, Change, Mark
@@ -117,7 +118,7 @@ def ladder(ranks: Sequence[RungFacts], changed: Sequence[Change], *, step: int) 
         "forward": lambda rank: _phase(rank, step, Phase.FORWARD, leads_to=_state(rank, step, "loss")),
         "loss": lambda rank: _number(rank, step, "loss"),
         "backward": lambda rank: _backward(rank, step),
-        "reduced grads": lambda rank: _reached(rank, step, _unsized(rank, _reduced(rank, step))),
+        "reduced grads": lambda rank: _reached(rank, step, _sized(rank, _reduced(rank, step), step, "gradient")),
         "grad norm": lambda rank: _reached(rank, step, _number(rank, step, "grad_norm")),
         "optimizer": lambda rank: _optimizer(rank, step),
         "weights+1": lambda rank: _stepped(rank, step, _weights(rank, step + 1)),
@@ -180,17 +181,23 @@ def _number(rank: RungFacts, step: int, group: str) -> Mark:
 
 
 def _weights(rank: RungFacts, step: int) -> Mark:
-    """Parameters at the begin of a step: an envelope judges those that modules were seen to read in it."""
-    mark = _state(rank, step, "parameter", "buffer")
-    if mark is not Mark.BEYOND or rank.judged is None:
+    """Parameters at the begin of a step: an envelope judges their samples, or those that modules were seen to read."""
+    mark = _sized(rank, _state(rank, step, "parameter", "buffer"), step, "parameter", "buffer")
+    if mark is not Mark.UNDETERMINED or rank.judged is None:
         return mark
     inside = rank.judged.weights.get(step)
     return Mark.UNDETERMINED if inside is None else Mark.INSIDE if inside else Mark.BEYOND
 
 
-def _unsized(rank: RungFacts, mark: Mark) -> Mark:
-    """Of gradients and optimizer state only bits are known: an envelope says nothing of how far they differ."""
-    return Mark.UNDETERMINED if mark is Mark.BEYOND and rank.judged is not None else mark
+def _sized(rank: RungFacts, mark: Mark, step: int, *groups: str) -> Mark:
+    """What an envelope says of states that differ in bits: inside only where it judges every one of them."""
+    if mark is not Mark.BEYOND or rank.judged is None:
+        return mark
+    differing = [key for key in rank.digests.different if key[0] == step and key[3] in groups]
+    found = [rank.judged.states.get(state_place(key[0], key[1], key[3], key[4])) for key in differing]
+    if any(excess is not None and excess.beyond for excess in found):
+        return Mark.BEYOND
+    return Mark.INSIDE if found and None not in found else Mark.UNDETERMINED
 
 
 def _backward(rank: RungFacts, step: int) -> Mark:
@@ -202,7 +209,7 @@ def _optimizer(rank: RungFacts, step: int) -> Mark:
     calls = _phase(rank, step, Phase.OPTIMIZER, leads_to=_state(rank, step + 1, "parameter"))
     state = _state(rank, step + 1, "optimizer_state")
     if Mark.BEYOND in (calls, state):
-        return _unsized(rank, Mark.BEYOND)
+        return _sized(rank, Mark.BEYOND, step + 1, "optimizer_state", "parameter")
     if calls is not Mark.AGREES and rank.digests.differs(step + 1, "parameter"):
         return Mark.UNDETERMINED  # its own state agrees, and what it wrote does not
     return _stepped(rank, step, Mark.AGREES if Mark.AGREES in (calls, state) else Mark.UNDETERMINED)

@@ -32,6 +32,7 @@ from paritrace.evidence.calls import (
     Slot,
     State,
     StateNames,
+    StateSamples,
     StepMark,
 )
 from paritrace.evidence.codec import Record
@@ -63,6 +64,7 @@ class Recorded:
     state_names: dict[int, StateNames] = field(default_factory=dict[int, StateNames])
     details: dict[tuple[int, str, int], Detail] = field(default_factory=dict[tuple[int, str, int], Detail])
     states: list[State] = field(default_factory=list[State])
+    state_samples: list[StateSamples] = field(default_factory=list[StateSamples])
     losses: list[LossMark] = field(default_factory=list[LossMark])
     steps: list[StepMark] = field(default_factory=list[StepMark])
     stood_at: dict[int, int] = field(
@@ -177,6 +179,10 @@ def _take(found: Recorded, record: Record | Loss, settings: Settings) -> None:
     match record:
         case State() | LossMark() | StepMark() | LevelMark():
             _take_step(found, record, settings)
+        case StateSamples():
+            # as the state that it belongs to, which a loss of lines may have taken
+            if _is_taken(record, settings):
+                found.state_samples.append(record)
         case Loss() | LossOfBytes():
             found.bytes_lost += record.length
         case GapMark():
@@ -197,12 +203,16 @@ def _take(found: Recorded, record: Record | Loss, settings: Settings) -> None:
             _define(found, record)
 
 
+def _is_taken(record: State | StateSamples, settings: Settings) -> bool:
+    """Whether a state is compared; the one after the last compared step is the begin of the next: it is of both."""
+    return settings.takes_step(record.step) or (record.moment == "begin" and settings.takes_step(record.step - 1))
+
+
 def _take_step(found: Recorded, record: State | LossMark | StepMark | LevelMark, settings: Settings) -> None:
     found.stood_at[id(record)] = found.latest
     match record:
         case State():
-            # the state after the last compared step is the begin of the next one: it belongs to both
-            if settings.takes_step(record.step) or (record.moment == "begin" and settings.takes_step(record.step - 1)):
+            if _is_taken(record, settings):
                 found.states.append(record)
         case LossMark():
             if settings.takes_step(record.step):

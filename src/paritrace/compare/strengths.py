@@ -36,18 +36,26 @@ def strengths(baseline: tuple[Detail, str], other: tuple[Detail, str]) -> Streng
     (ours, our_dtype), (theirs, their_dtype) = baseline, other
     if our_dtype == their_dtype and ours.bits == theirs.bits:
         return NONE
-    pair = sampled((ours.samples, our_dtype), (theirs.samples, their_dtype))
+    norm = _norm(ours, theirs)
+    found = of_samples((ours.samples, our_dtype), (theirs.samples, their_dtype))
+    return None if norm is None or found is None else found._replace(norm=norm)
+
+
+def of_samples(baseline: tuple[str, str], other: tuple[str, str]) -> Strengths | None:
+    """The error and the bias of samples, each side's given with their dtype; no norm is known of them."""
+    if baseline == other:
+        return NONE
+    pair = sampled(baseline, other)
     if pair is None or not (np.isfinite(pair.baseline).all() and np.isfinite(pair.candidate).all()):
         return None
     scale = float(np.abs(pair.baseline).max(initial=0.0))
-    norm = _norm(ours, theirs)
-    if scale == 0.0 or norm is None:
+    if scale == 0.0:
         return None
     left, moved = pair.baseline / scale, (pair.candidate - pair.baseline) / scale
     rms = float(np.sqrt(np.mean(left * left)))
     error = float(np.sqrt(np.mean(moved * moved))) / rms
     signed = moved * np.sign(left) / np.maximum(np.abs(left), SMALL * rms)
-    return Strengths(error, norm, _bias(signed[left != 0]))
+    return Strengths(error, 0.0, _bias(signed[left != 0]))
 
 
 def _norm(ours: Detail, theirs: Detail) -> float | None:

@@ -11,7 +11,8 @@ from paritrace.compare.strengths import Strengths
 
 Place = tuple[int, str, int]
 """A slot of the baseline: id of its call, "i" or "o", index among the call's inputs or outputs; or a figure of a step:
-the step, its group ("loss", "grad_norm"), the micro-batch."""
+the step, its group ("loss", "grad_norm"), the micro-batch; or a tensor of the inventory: the step, its group and name
+("gradient:fc.weight"), the micro-batch."""
 
 
 class Tabulated(NamedTuple):

@@ -7,6 +7,7 @@ import numpy as np
 
 from paritrace.compare.envelope import MIN_DRAWS, Envelope, Excess, Place, calibrate
 from paritrace.compare.strengths import NONE, Strengths
+from paritrace.compare.tabulated import tabulated
 from paritrace.compare.token_rows_align import POSITION_BITS, Aligned, Column, Samples, align, column
 from paritrace.compare.token_rows_judge import Judged, RowStatus, judge
 from paritrace.compare.token_rows_load import Cell, SideRows
@@ -48,7 +49,8 @@ def row_envelope(origin: Mapping[Cell, Column], draws: Iterable[SideRows], *, sa
                     known += [None] * (holding - len(known))
                     known.append(strength)
         holding += bool(draw.parts)
-    envelope = calibrate({place: known for place, known in found.items() if len(known) == holding})
+    table = tabulated({place: known for place, known in found.items() if len(known) == holding})
+    envelope = None if table is None else calibrate(table)
     return RowEnvelope(envelope, numbers, stride, "" if envelope else _why(num_draws, holding), holding)
 
 

@@ -414,6 +414,20 @@ class State(Struct, array_like=True, frozen=True, gc=False, tag="s", forbid_unkn
     values: tuple[str | Gap[CaptureGap], ...]
 
 
+class StateSamples(Struct, array_like=True, frozen=True, gc=False, tag="t", forbid_unknown_fields=True):
+    """Sampled elements of the tensors of one group of the inventory, where level `module` is captured (CA-28, CP-10a).
+
+    Follows the `State` row with the same `step`, `microbatch`, `moment` and `names`. `samples` are aligned with the
+    names: hex as in `Detail.samples`, "" where the `State` row has a gap.
+    """
+
+    step: int
+    microbatch: int
+    moment: str
+    names: int
+    samples: tuple[str, ...]
+
+
 class Completed(Struct, array_like=True, frozen=True, gc=False, tag="w", forbid_unknown_fields=True):
     """A collective has completed: what its outputs hold by then (CA-31).
 
@@ -428,4 +442,4 @@ class Completed(Struct, array_like=True, frozen=True, gc=False, tag="w", forbid_
     bits: tuple[str | Gap[CaptureGap], ...]
 
 
-Row = Call | Detail | State | Completed | RowAddresses | TokenRows
+Row = Call | Detail | State | StateSamples | Completed | RowAddresses | TokenRows

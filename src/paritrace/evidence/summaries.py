@@ -77,6 +77,11 @@ def summarise(
     )
 
 
+def sampled_elements(buffer: ReadBuffer, dtype: str, samples: tuple[int, ...] | None = None) -> str:
+    """The samples of contiguous bytes as `summarise` takes them, in hex (CA-28)."""
+    return _samples(as_bytes(buffer), dtype_of(dtype).itemsize, samples).hex()
+
+
 def element_sum(buffer: ReadBuffer, dtype: str) -> int:
     """`elements-u64` of contiguous bytes of a torch dtype, for the state inventory (CA-29)."""
     return elements(buffer, dtype_of(dtype).itemsize)

@@ -23,6 +23,7 @@ from paritrace.evidence.gaps import CaptureGap, Gap
 
 NOT_CAPTURED = ("python_objects",)
 FLAT_SHARDS = "placements_of_flat_shards"  # the first FSDP's parameters, gradients and state are parts of a flat whole
+SAMPLED = frozenset({"parameter", "buffer", "gradient", "optimizer_state"})  # what an envelope can judge by size
 Value = str | Gap[CaptureGap]
 
 
@@ -161,9 +162,12 @@ class Inventory:
         names: list[str] = []
         kinds: list[int] = []
         values: list[Value] = []
+        samples: list[str] = []
+        wanted = group in SAMPLED and calls.Level.MODULE in self._recorder.levels
         total = 0.0
         for name, tensor in found:
             names.append(name)
+            samples.append("")
             if tensor is None:
                 kinds.append(-1)
                 values.append(Gap(CaptureGap.NOT_OBSERVED))
@@ -184,15 +188,28 @@ class Inventory:
             else:
                 total_elements = summaries.element_sum(buffer, kind.geometry.dtype)
             values.append(format(total_elements, "016x"))
-        self._write(moment, group, names, kinds, values)
+            if wanted:
+                samples[-1] = summaries.sampled_elements(buffer, kind.geometry.dtype, kind.samples)
+        self._write(moment, group, names, kinds, values, samples=samples if wanted else ())
         return total
 
-    def _write(self, moment: str, group: str, names: list[str], kinds: list[int], values: list[Value]) -> None:
+    def _write(
+        self,
+        moment: str,
+        group: str,
+        names: list[str],
+        kinds: list[int],
+        values: list[Value],
+        *,
+        samples: Sequence[str] = (),
+    ) -> None:
         if not names:
             return
         steps = self._recorder.steps
         known = self._recorder.definitions.state_names(group, tuple(names), tuple(kinds))
         self._recorder.emit(calls.State(steps.step, steps.microbatch, moment, known, tuple(values)))
+        if any(samples):
+            self._recorder.emit(calls.StateSamples(steps.step, steps.microbatch, moment, known, tuple(samples)))
 
     def _plain(self, group: str, rows: Sequence[tuple[str, Value]]) -> None:
         """One row of values that are no tensors, or numbers in clear."""
