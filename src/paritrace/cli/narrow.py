@@ -70,7 +70,7 @@ def narrow(  # noqa: PLR0913  one parameter per option of the synopsis; they bec
     launcher: str | None,
     deadline: float | None,
     exit_code: bool,
-    allow: str | None,
+    allow: tuple[str, ...],
     exit_zero: bool,
     as_json: bool,
 ) -> int:
