@@ -13,7 +13,7 @@ from paritrace.errors import EvidenceError, HostError, RequestError
 from paritrace.files import LOCAL, Files, Primitives
 from paritrace.reports.keeping import Keeping, default_directory, keep, remember, write_one
 from paritrace.reports.kept_result import last_result, open_result
-from paritrace.reports.manifest import SourceFile
+from paritrace.reports.manifest import VERSION, SourceFile
 from tests.reports import call_rows, comparisons
 
 SOURCE = SourceFile(side="baseline", session_id="session-a", path="sessions/session-a/calls.jsonl", size=3, sha256="ab")
@@ -174,7 +174,7 @@ def test_a_damaged_result_is_refused_with_its_name(tmp_path: Path, damage: bytes
 def test_a_manifest_of_another_version_is_refused(tmp_path: Path) -> None:
     kept(tmp_path)
     path = tmp_path / "manifest.json"
-    path.write_bytes(path.read_bytes().replace(b'"version": "1.0"', b'"version": "9.0"', 1))
+    path.write_bytes(path.read_bytes().replace(f'"version": "{VERSION}"'.encode(), b'"version": "9.0"', 1))
     with pytest.raises(EvidenceError, match=r"9\.0"):
         open_result(tmp_path, files=LOCAL)
 

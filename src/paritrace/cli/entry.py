@@ -37,6 +37,7 @@ COMMANDS = {
     "judge": Entry("paritrace.cli.judge:judge", "Compute a finding's call by both programs and in float64."),
     "isolate": Entry("paritrace.cli.isolate:isolate", "Replay every module of one run on the inputs of another."),
     "capsule": Entry("paritrace.cli.capsule:capsule", "Write a finding's call as a folder that runs by itself."),
+    "align": Entry("paritrace.cli.align:align", "Apply a review of pairs to a kept comparison."),
     "demo": Entry("paritrace.cli.demo:demo", "Capture and compare two small trainings that differ by one mistake."),
     "runs": Entry("paritrace.cli.runs:runs", "List, show, verify, pack and remove runs."),
     "schema": Entry("paritrace.cli.schema:schema", "Print the JSON Schema of a format."),

@@ -40,6 +40,9 @@ FORMATS = {
     "capsule": Format(("paritrace.reports.capsule_text:CapsuleFacts",), "capsule.json and `capsule --json`"),
     "explanation": Format(("paritrace.reports.explanation:Explanation",), "`explain --json`"),
     "why-not": Format(("paritrace.reports.why_not:WhyNot",), "`why-not --json`"),
+    "alignment-map": Format(
+        ("paritrace.compare.alignment:AlignmentMap",), "MAP of `align`: a review of the pairs of a kept comparison"
+    ),
     "policy": Format(("paritrace.compare.policy:Policy",), "a policy of `compare --policy`, written as TOML"),
     "catalog": Format(("paritrace.runs.catalog:Catalog",), "`runs ls --json`"),
     "run-summary": Format(("paritrace.runs.showing:RunSummary",), "`runs show --json`"),

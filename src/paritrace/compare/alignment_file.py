@@ -38,8 +38,8 @@ def read_map(data: bytes) -> ReadMap:
         problems += wrong
     if not table.get("pairs") and not table.get("slots"):
         problems.append("the map says nothing: neither pairs nor slots")
-    readable = {key: value for key, value in head.items() if key in AlignmentMap.__struct_fields__}
-    review = _converted({**_FILLED, **readable, **kept})
+    sound = {key: value for key, value in head.items() if not any(problems_of({**_FILLED, key: value}, AlignmentMap))}
+    review = msgspec.convert({**_FILLED, **sound, **kept}, AlignmentMap)
     return ReadMap(review, tuple(problems), (numbers["pairs"], numbers["slots"]))
 
 
@@ -68,12 +68,3 @@ def _entries(
             kept.append(entry)
             numbers.append(number)
     return kept, tuple(numbers), problems
-
-
-def _converted(table: dict[str, object]) -> AlignmentMap | None:
-    """The record, with keys of the head that are of another type filled in: their problems are told already."""
-    try:
-        return msgspec.convert(table, AlignmentMap)
-    except msgspec.ValidationError:
-        sound = {key: value for key, value in table.items() if key in _LISTS}
-        return msgspec.convert({**_FILLED, **sound}, AlignmentMap)

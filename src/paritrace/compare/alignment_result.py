@@ -1,4 +1,4 @@
-"""The comparison that a review leaves: counts by what changed, statements on dissolved pairs withdrawn (CP-14): pure."""
+"""The comparison that a review leaves: counts by what changed, findings on dissolved pairs withdrawn (CP-14): pure."""
 
 from collections import Counter
 from collections.abc import Iterable, Sequence

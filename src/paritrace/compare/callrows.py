@@ -13,8 +13,9 @@ from paritrace.compare.ranks import RankComparison
 from paritrace.compare.result import Agreement, DifferenceClass, Group, Status
 from paritrace.compare.rows import CallRow, Correspondence, SlotRow
 from paritrace.compare.rows import Side as RowSide
+from paritrace.compare.slots import Order, memory_order
 from paritrace.compare.translate import Side
-from paritrace.evidence.calls import Call, Slot
+from paritrace.evidence.calls import Call, Kind, Slot
 
 SOURCES = frozenset({Group.ORIGINATES, Group.CONTAINS})
 
@@ -70,6 +71,8 @@ class _Spelling:
         self._keys = _key_texts(of)
         self._scopes: dict[int, str] = {}
         self._streams: dict[tuple[int, int], str] = {}
+        self._scalars: dict[int, str] = {}
+        self._strides: dict[int, tuple[int, ...]] = {}
 
     def row(self, index: int) -> CallRow:
         """The row of one call."""
@@ -105,7 +108,21 @@ class _Spelling:
             difference_class=judgement.difference_class,
             group=self._group(ours) if paired else None,
             slots=self._slots(call, judgement, index),
+            scalars=self._scalars_of(call),
         )
+
+    def _scalars_of(self, call: Call) -> str:
+        if call.scalars not in self._scalars:
+            known = self.side.recorded.scalars.get(call.scalars)
+            told = () if known is None else (f"{name}={value}" for name, value in sorted(known.values.items()))
+            self._scalars[call.scalars] = ", ".join(told)
+        return self._scalars[call.scalars]
+
+    def _strides_of(self, kind: Kind) -> tuple[int, ...]:
+        if kind.id not in self._strides:
+            row_major = memory_order(kind) == Order(tuple(d for d, size in enumerate(kind.shape) if size > 1), ())
+            self._strides[kind.id] = () if row_major else kind.strides
+        return self._strides[kind.id]
 
     def _other(self) -> Side:
         return (self._of.sides.candidate, self._of.sides.baseline)[self._number]
@@ -195,6 +212,8 @@ class _Spelling:
             regions="" if detail is None else detail.regions,
             elements="" if detail is None else detail.elements,
             agreement=judgement.agreements.get((direction, place), judgement.otherwise),
+            strides=self._strides_of(kind),
+            semantics="" if detail is None or detail.semantics is None else detail.semantics,
         )
 
 

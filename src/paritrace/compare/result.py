@@ -4,6 +4,7 @@ from enum import StrEnum
 
 from msgspec import Struct
 
+from paritrace.compare.alignment import Review
 from paritrace.compare.element_figures import ElementFigures
 from paritrace.compare.folds_result import Folds, RatioFact
 from paritrace.compare.policy import PolicyResult
@@ -340,6 +341,7 @@ class Comparison(Struct, frozen=True):
     first_by_rank: tuple[Difference, ...] = ()  # each rank in its own order of execution; there is no order across
     maps: tuple[DeclaredMap, ...] = ()  # declared by the user, since 1.2
     policy: PolicyResult | None = None  # since 1.2; None: no policy was given
+    review: Review | None = None  # since 1.2; of a comparison that `paritrace align` made (CP-14)
 
 
 LADDER = (

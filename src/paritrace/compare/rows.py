@@ -29,8 +29,22 @@ class Correspondence(StrEnum):
     UNDETERMINED = "undetermined"
 
 
+class Validation(StrEnum):
+    """What a person has said of a call's pair (CP-6, CP-14)."""
+
+    UNREVIEWED = "unreviewed"
+    CONFIRMED = "confirmed"
+    REPLACED = "replaced"  # paired by the review
+    REJECTED = "rejected"
+    DISPLACED = "displaced"  # its partner was given to another call
+    UNDETERMINED = "undetermined"  # kept so by the review
+
+
 class SlotRow(Struct, frozen=True, gc=False):
-    """One recorded tensor of a call. `xor` and `regions` are empty where no full summary was recorded (CP-24)."""
+    """One recorded tensor of a call. `xor` and `regions` are empty where no full summary was recorded (CP-24).
+
+    `strides` in elements, empty where the elements lie in logical order; `semantics`: what it is declared to mean.
+    """
 
     direction: str  # "i" input, "o" output
     name: str
@@ -43,6 +57,8 @@ class SlotRow(Struct, frozen=True, gc=False):
     elements: str = ""
     agreement: Agreement | None = None  # None: the call is not paired
     figures: ElementFigures | None = None  # of a slot that differs and that both runs keep whole (CP-11)
+    strides: tuple[int, ...] = ()
+    semantics: str = ""
 
 
 class CallRow(Struct, frozen=True, gc=False):
@@ -74,6 +90,12 @@ class CallRow(Struct, frozen=True, gc=False):
     difference_class: DifferenceClass | None = None
     group: Group | None = None
     slots: tuple[SlotRow, ...] = ()
+    scalars: str = ""  # the arguments that are no tensors, as `name=value`
+
+    @property
+    def validation(self) -> Validation | None:
+        """Every automatic pair is a candidate that nobody has reviewed (CP-6); None of a call that is not paired."""
+        return Validation.UNREVIEWED if self.correspondence is Correspondence.PAIRED else None
 
 
 class Compared(Struct, frozen=True):

@@ -17,6 +17,7 @@ class Basis(StrEnum):
     DATAFLOW = "dataflow"
     PARAMETER_NAME = "parameter_name"
     DECLARED = "declared"  # by a name that a map of the user makes alike (CP-5), whichever rule then paired it
+    REVIEWED = "reviewed"  # by a person, in an alignment map (CP-14)
 
 
 class Unpaired(StrEnum):
@@ -34,3 +35,4 @@ class Unpaired(StrEnum):
     LINK_AMBIGUOUS = "link_ambiguous"
     NOT_OBSERVABLE_COMPILED = "not_observable_compiled"
     NO_RECORDED_FLOW = "no_recorded_flow"
+    REVIEW = "review"  # a review rejected its pair, gave its partner away, or keeps it so (CP-14)

@@ -98,6 +98,12 @@ class CallsTable:
         """Returns how many calls have these values."""
         return int(self._dataset().count_rows(filter=_condition(equal)))
 
+    def sessions(self) -> list[tuple[Side, int, str]]:
+        """Returns every session of every rank and side."""
+        table = self._dataset().to_table(columns=["side", "rank", "session_id"])
+        rows = table.group_by(["side", "rank", "session_id"]).aggregate([]).to_pylist()
+        return sorted((Side(row["side"]), int(row["rank"]), str(row["session_id"])) for row in rows)
+
     def in_stream(self, call: TableCall) -> list[TableCall]:
         """Returns the calls of the same side and stream, in order of entering."""
         calls = self.matching(

@@ -12,6 +12,7 @@ from paritrace.reports import (
     behind_places,
     behind_rows,
     screen_policy,
+    screen_review,
 )
 from paritrace.reports.behind import Behind, unknown_id
 
@@ -36,6 +37,7 @@ _SECTIONS: dict[str, Callable[[Comparison, str], Behind]] = {
     "coverage": behind_counts.coverage,
     "limits": behind_counts.limits,
     "rules": screen_policy.rules,
+    "review": screen_review.review,
     "next": behind_counts.next_commands,
     "kept": behind_counts.kept,
 }

@@ -12,6 +12,7 @@ from paritrace.reports import (
     screen_folds,
     screen_place,
     screen_policy,
+    screen_review,
     screen_rows,
 )
 from paritrace.reports.harmless import shorten
@@ -54,6 +55,7 @@ def first_screen(comparison: Comparison, /, *, kept: Kept | None = None) -> str:
         screen_coverage.compared(comparison),
         screen_coverage.not_seen(comparison),
         _next(comparison, kept),
+        screen_review.section(comparison),
         screen_policy.section(comparison),
         _kept(kept),
     )

@@ -5,11 +5,12 @@ from hashlib import sha256
 import msgspec
 from msgspec import Struct
 
+from paritrace.compare.alignment import Review
 from paritrace.compare.result import Comparison, RunRef
 from paritrace.evidence.versions import Reading, reading_of
 
 FORMAT = "paritrace-comparison-manifest"
-VERSION = "1.0"
+VERSION = "1.1"
 LAST_FORMAT = "paritrace-last-comparison"
 KEY_DIGITS = 16  # of the folder's name; the manifest holds the whole key
 
@@ -41,6 +42,7 @@ class Manifest(Struct, frozen=True, forbid_unknown_fields=True):
     settings: dict[str, str]
     sources: tuple[SourceFile, ...]
     files: tuple[ExportedFile, ...]
+    aligned_from: str = ""  # since 1.1: SHA-256 of the manifest of which an alignment map made this result
 
 
 class LastComparison(Struct, frozen=True, forbid_unknown_fields=True):
@@ -63,6 +65,12 @@ def key_of(comparison: Comparison, sources: tuple[SourceFile, ...], /, *, made_b
         made_by,
     )
     return sha256(msgspec.json.encode(facts, order="sorted")).hexdigest()
+
+
+def key_of_aligned(review: Review, /, *, made_by: str) -> str:
+    """Returns the SHA-256 of what a reviewed result follows from: the source's manifest, the map, our version."""
+    facts = (review.source_sha256, review.map_sha256, made_by)
+    return sha256(msgspec.json.encode(facts)).hexdigest()
 
 
 def is_readable(manifest: Manifest, /) -> bool:

@@ -48,8 +48,23 @@ SLOT = pa.struct(
         ("max_relative", pa.float64()),
         ("max_ulp", pa.float64()),
         ("cosine", pa.float64()),
+        ("strides", pa.list_(pa.int64())),
+        ("semantics", _WORD),
     ]
 )
+FIGURES = (
+    "elements_compared",
+    "elements_masked",
+    "mismatches",
+    "first_mismatch",
+    "non_finite_apart",
+    "max_absolute",
+    "max_relative",
+    "max_ulp",
+    "cosine",
+)
+"""Columns of a slot that are of its pair: element by element (CP-11)."""
+
 SCHEMA = pa.schema(
     [
         ("side", _WORD),
@@ -76,6 +91,8 @@ SCHEMA = pa.schema(
         ("difference_class", _WORD),
         ("group", _WORD),
         ("slots", pa.list_(SLOT)),
+        ("scalars", _WORD),
+        ("validation", _WORD),
     ]
 )
 PLAIN = tuple(name for name in SCHEMA.names if name not in {"partner", "slots"})  # columns that are a field as it is
@@ -152,6 +169,8 @@ def _slot_columns(slots: list[SlotRow], *, schemes: Mapping[str, str]) -> dict[s
         "regions": [number or None for number in regions],
         "byte_ranges": [_ranges(s.logical_nbytes, number) for s, number in zip(slots, regions, strict=True)],
         "agreement": [slot.agreement for slot in slots],
+        "strides": [slot.strides or None for slot in slots],
+        "semantics": [slot.semantics or None for slot in slots],
         **_figures([slot.figures for slot in slots]),
     }
 

@@ -54,6 +54,7 @@ REASONS: dict[Unpaired, str] = {
     Unpaired.LINK_AMBIGUOUS: "its forward call could not be told",
     Unpaired.NOT_OBSERVABLE_COMPILED: "inside compiled code, which was not observed",
     Unpaired.NO_RECORDED_FLOW: "no recorded dataflow tells it from others like it",
+    Unpaired.REVIEW: "a person's review leaves it without one",
 }
 
 
