@@ -43,6 +43,15 @@ class Mix(nn.Module):
         return self.project(x) + total.repeat(1, 8)  # type: ignore[no-any-return]
 
 
+class Spoiled(nn.GELU):
+    """One value in 1,536 turns into NaN: no sample may show it."""
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        found = super().forward(x)
+        found[5, 7] = torch.nan
+        return found
+
+
 class Model(nn.Module):
     def __init__(self, *, eps: float, backwards: bool, bent: float) -> None:
         super().__init__()
@@ -67,9 +76,12 @@ def capture(
     bent: float = 1.0,
     bent_gradient: float = 1.0,
     decayed: float = 1.0,
+    spoiled: bool = False,
 ) -> Path:
     torch.manual_seed(0)
     model = Model(eps=eps, backwards=backwards, bent=bent)
+    if spoiled:
+        model.mlp[1] = Spoiled()
     optimizer = torch.optim.AdamW(model.parameters(), lr=1e-3)
     with paritrace.trace(run, steps=(0, 2), diff=False, perturb_seed=seed):
         for _ in range(2):
@@ -168,6 +180,15 @@ def test_cp8b_what_an_optimizer_makes_of_good_gradients_is_named(baseline: Path,
     assert (first.place.step, first.place.phase) == (0, "optimizer")
     marks = [result.ladder[rung] for rung in ("reduced grads", "optimizer", "weights+1")]
     assert marks == [Mark.INSIDE, Mark.BEYOND, Mark.BEYOND]
+
+
+def test_cp8b_values_that_turn_not_finite_are_out_wherever_they_stand(baseline: Path, tmp_path: Path) -> None:
+    result = judged(baseline, capture(tmp_path / "b", backwards=True, spoiled=True))
+    first = result.findings[0]
+    assert (first.place.group, first.place.module, first.figure) == (Group.EXCEEDS, "mlp.1", "non_finite")
+    assert first.strength == "beyond round-off: values that are not finite, in none of 8 perturbed baselines"
+    assert first.ratio is None, "what is not finite has no size"
+    assert [f.place.module for f in result.findings if f.place.group is Group.EXCEEDS] == ["mlp.1"]
 
 
 def test_cp10_repeats_that_agree_have_no_width_and_say_so(tmp_path: Path) -> None:

@@ -8,6 +8,7 @@ from msgspec import structs
 
 from paritrace.compare.blames import Root
 from paritrace.compare.collective_members import Asked, Enters
+from paritrace.compare.exits_across import exits_across
 from paritrace.compare.placing import UNDECIDED, Placed
 from paritrace.compare.rank_summary import RankSummary
 from paritrace.compare.result import Group
@@ -27,7 +28,7 @@ def across_ranks(ranks: Sequence[RankSummary]) -> list[RankSummary]:
     that rank says, and is undetermined where that input was not compared. Collectives that one side alone runs and
     behind which nothing differs on any rank are facts of the group, not places where the runs part.
     """
-    return _without_idle(_Members(ranks).settled())
+    return exits_across(_without_idle(_Members(ranks).settled()))
 
 
 class _Members:

@@ -74,6 +74,19 @@ def asked(of: RankComparison, items: Iterable[Placed]) -> dict[Root, tuple[Asked
     return found
 
 
+def given_to(of: RankComparison, call: int) -> tuple[Asked, ...]:
+    """The paired collectives inside a call of the baseline, and the other ranks that give to them."""
+    side, keys = of.sides.baseline, _keys_of(of)[0]
+    span = side.calls[call]
+    inside = [i for i in keys if span.id < side.calls[i].id and side.calls[i].left <= span.left]
+    return tuple(Asked(keys[i], _givers(side.collectives[i], of.rank)) for i in sorted(inside))
+
+
+def begun(of: RankComparison) -> dict[Key, int]:
+    """When each collective of the baseline began, in its sequence numbers."""
+    return {key: of.sides.baseline.calls[i].id for i, key in _keys_of(of)[0].items()}
+
+
 def _behind(of: RankComparison, root: Root) -> Iterable[tuple[int, int]]:
     """The collectives whose result a statement is about: side and index."""
     if root[0] == "call":

@@ -6,6 +6,7 @@ which of their kind, never by what they compute. A draw that called otherwise ha
 
 from collections import Counter, defaultdict
 from collections.abc import Hashable, Iterator, Mapping, Sequence
+from math import isinf
 
 from paritrace.compare.load import Recorded
 from paritrace.compare.strengths import Strengths, of_numbers, of_samples, strengths
@@ -119,7 +120,8 @@ def summarised(of: Recorded, call: Call, side: str, place: int) -> Summarised | 
 
 
 def _strengths(ours: Summarised, theirs: Summarised | None) -> Strengths | None:
-    return None if theirs is None else strengths(ours, theirs)
+    found = None if theirs is None else strengths(ours, theirs)
+    return None if found is None or isinf(found.error) else found  # a place where draws are not finite measures nothing
 
 
 def _keyed(of: Recorded) -> Iterator[tuple[Hashable, Call]]:

@@ -8,6 +8,7 @@ is so with a probability of at most 1 / (draws + 1): no approximation, whatever 
 is that of the jackknife+, Barber and others 2021). Over several ranks a draw is one job: its furthest rank counts.
 """
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
@@ -23,6 +24,7 @@ __all__ = ["Place"]
 MIN_DRAWS = 4  # below, a rate of at most 1 / (n + 1) is no statement worth making (CP-10)
 FIGURES = ("error", "norm", "bias")
 BIAS = FIGURES.index("bias")
+APPEARED = "non_finite"  # values that are not finite, where the baseline and all of its draws have none
 CAME_IN = "i"  # inputs only say what came in; a finding can be about anything else
 
 
@@ -63,6 +65,7 @@ class Envelope:
     units: Strengths
     limits: tuple[float, ...]
     inside: Table  # the largest ratios that stay inside, by place; 0 where the draws have no width
+    of_another: bool = False  # the draws are of another run than the baseline, named to judge it
 
     @property
     def num_draws(self) -> int:
@@ -85,6 +88,8 @@ class Envelope:
     def excess(self, place: Place, found: Strengths) -> Excess | None:
         """How far the candidate is out at a place; None where the envelope has no width or no figure."""
         at = self.places.get(place)
+        if at is not None and math.isinf(found.error):
+            return Excess(APPEARED, math.inf, 1.0, math.inf, float(self.middle[at, 0]))
         if at is None or not self.inside[at].any():
             return None
         inside = Strengths(*self.inside[at].tolist())
@@ -96,6 +101,8 @@ class Envelope:
     def is_typical(self, place: Place, found: Strengths) -> bool:
         """Whether no figure is further out than a draw typically reaches somewhere; true where there is no width."""
         at = self.places.get(place)
+        if math.isinf(found.error):
+            return False
         if at is None or not self.inside[at].any():
             return True
         return all(ratio <= unit for ratio, unit in zip(self._ratios(at, found), self.units, strict=True))

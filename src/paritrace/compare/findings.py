@@ -1,6 +1,7 @@
 """From statements to findings: the first difference, the origins in order, sentences told once for all ranks
 (CP-8, CP-9, CP-29)."""
 
+import math
 from collections.abc import Hashable, Mapping, Sequence
 
 from msgspec.structs import replace
@@ -90,7 +91,7 @@ def _finding(number: int, items: Sequence[Placed]) -> Finding:
     place = items[0].difference
     worst = max(items, key=lambda item: 0.0 if item.excess is None else item.excess.ratio)
     excess = worst.excess
-    sizes = [_measured(item.difference) for item in items] if excess is None else [excess.error]
+    sizes = [_measured(item.difference) for item in items] if excess is None else [_finite(excess.error)]
     ranks = tuple(sorted({item.difference.rank for item in items}))
     return Finding(
         id=f"F{number}",
@@ -101,15 +102,20 @@ def _finding(number: int, items: Sequence[Placed]) -> Finding:
         consequences=sum(item.consequences for item in items),
         ranks=ranks,
         expected=None if excess is None else excess.expected,
-        ratio=None if excess is None else excess.ratio,
+        ratio=None if excess is None else _finite(excess.ratio),
         reached=None if excess is None else excess.reached,
         figure="" if excess is None else excess.figure,
         bias=None if excess is None or excess.figure == "gain" else excess.bias,
         bias_reached=None if excess is None or excess.figure == "gain" else excess.bias_reached,
         input_error=None if worst.gain is None else worst.gain.came_in,
-        gain=None if worst.gain is None else worst.gain.gain,
+        gain=None if worst.gain is None else _finite(worst.gain.gain),
         usual_gain=None if worst.gain is None else worst.gain.expected,
     )
+
+
+def _finite(figure: float | None) -> float | None:
+    """A figure as the document holds it, which knows no infinity: what became not finite has no size."""
+    return figure if figure is not None and math.isfinite(figure) else None
 
 
 def _measured(place: Difference) -> float | None:

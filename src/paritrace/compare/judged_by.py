@@ -2,6 +2,7 @@
 (CP-10, CP-10a)."""
 
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import NamedTuple
 
@@ -60,7 +61,10 @@ class Envelopes:
     def around(self, baseline: Recorded) -> Envelope | None:
         """The envelope around one session; None without enough draws, or where they do not differ."""
         found = self._alone(baseline.session, lambda: baseline)
-        return found if found is None or self.limits is None else found.jointly(self.limits)
+        if found is None:
+            return None
+        joint = found if self.limits is None else found.jointly(self.limits)
+        return replace(joint, of_another=self._by.origin is not None)
 
     def limits_of(self, view: SessionView) -> tuple[float, ...] | None:
         """How far each draw goes in one session; None without an envelope."""

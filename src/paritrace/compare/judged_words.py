@@ -1,6 +1,6 @@
 """What an envelope says of one place, in words: the strength that stands under a finding (CP-8b, CP-10, CP-10a)."""
 
-from paritrace.compare.envelope import Excess
+from paritrace.compare.envelope import APPEARED, Excess
 from paritrace.compare.gains import Gain
 
 PERTURBED, REPEATS = "perturbed baselines", "repeats"
@@ -11,6 +11,8 @@ MAX_TOLD = 2  # arguments and results by name; the rest is counted
 
 def beyond(excess: Excess, gain: Gain | None, *, num_draws: int, kind: str) -> str:
     """Of what leaves the envelope: how far, what came into a call, and how often that happens without a cause."""
+    if excess.figure == APPEARED:
+        return f"beyond {ROUND_OFF[kind]}: values that are not finite, in none of {num_draws} {kind}"
     came_in = "" if gain is None else f"; {_came_in(gain)}"
     return (
         f"beyond {ROUND_OFF[kind]}: {_told(excess)}{_shift(excess)}; the most extreme of {num_draws} left-out {kind}"

@@ -4,6 +4,7 @@
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from math import inf
 
 from paritrace.compare.blames import Blame
 from paritrace.compare.describe import pair_difference
@@ -174,7 +175,10 @@ def envelope_used(ranks: list[RankJudgement]) -> EnvelopeUsed | None:
         false_rate=max(each.false_rate for each in judged),
         judged=len(excesses),
         beyond=sum(excess.beyond for excess in excesses),
-        largest=max((excess.ratio / excess.reached for excess in excesses if excess.reached), default=None),
+        largest=max(
+            (excess.ratio / excess.reached for excess in excesses if excess.reached and excess.error < inf),
+            default=None,
+        ),
     )
 
 

@@ -61,5 +61,15 @@ class Measured:
                 summarised(ours.recorded, call, side, place),
                 summarised(theirs.recorded, other, side, partner),
             )
-            if left is not None or right is not None:
-                yield place, None if left is None or right is None else strengths(left, right)
+            if left is not None and right is not None and self._is_judged(left[1], right[1]):
+                yield place, strengths(left, right)
+            elif left is not None or right is not None:
+                yield place, None
+
+    def _is_judged(self, ours: str, theirs: str) -> bool:
+        """Whether the draws say anything of a slot with these dtypes.
+
+        Between unlike dtypes it is the narrower one's round-off that counts: the baseline's own draws do not show it,
+        those of a run that was named for it (`--envelope`) do.
+        """
+        return ours == theirs or self.envelope.of_another

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from paritrace.compare.blames import Root
-from paritrace.compare.collective_members import Asked, Entered, Key, asked, entered
+from paritrace.compare.collective_members import Asked, Entered, Key, asked, begun, entered, given_to
 from paritrace.compare.collective_words import FoundCollective
 from paritrace.compare.collectives import collective_statements
 from paritrace.compare.coverage import SessionCoverage, session_coverage
@@ -54,6 +54,8 @@ class RankSummary:
     regrouped: Mapping[Root, Group] = field(default_factory=dict[Root, Group])  # by what other ranks show
     judgement: RankJudgement | None = None  # by draws of the baseline, where there are any
     exits: list[Placed] = field(default_factory=list[Placed])
+    given: Mapping[Root, tuple[Asked, ...]] = field(default_factory=dict[Root, tuple[Asked, ...]])  # inside its exits
+    begun: Mapping[Key, int] = field(default_factory=dict[Key, int])  # collectives, where other ranks may ask
     within: list[Placed] = field(default_factory=list[Placed])
     maps: Uses = field(default_factory=dict[str, MapUse])  # what declared maps name here
     policy: tuple[Tally, ...] = ()  # what this rank gives to each rule
@@ -66,6 +68,7 @@ def summarise(
     statements = collective_statements(of) if of.sides.apart is Apart.NO else []  # those belong to the layout
     items = placed(of, statements)
     judged = None if judgement is None else judgement.judged
+    exits = [] if judgement is None else exits_of(of, judgement)
     sides = (of.sides.baseline.recorded, of.sides.candidate.recorded)
     return RankSummary(
         rank=of.rank,
@@ -91,7 +94,9 @@ def summarise(
         asked=asked(of, items),
         last=_last(of),
         judgement=None if judgement is None else judgement.kept(),
-        exits=[] if judgement is None else exits_of(of, judgement),
+        exits=exits,
+        given={item.root: given_to(of, item.root[1]) for item in exits if item.root is not None},
+        begun=begun(of) if exits else {},
         within=[] if judgement is None else within(of, judgement),
         maps=of.maps,
         policy=tallies(of, policy),

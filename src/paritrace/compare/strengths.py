@@ -26,19 +26,29 @@ class Strengths(NamedTuple):
 
 
 NONE = Strengths(0.0, 0.0, 0.0)
+NOT_FINITE = Strengths(math.inf, 0.0, 0.0)  # values that are not finite, where the baseline has none
 
 
 def strengths(baseline: tuple[Detail, str], other: tuple[Detail, str]) -> Strengths | None:
     """The strengths of a slot, given with its dtype on each side; None where no number can be stated.
 
-    None: other places were sampled, values or norms are not finite, or the baseline's samples are all zero.
+    Values that are not finite, in a slot that has none on the baseline, are infinitely far from it. None: other places
+    were sampled, the baseline's values are not finite, or its samples are all zero.
     """
     (ours, our_dtype), (theirs, their_dtype) = baseline, other
     if our_dtype == their_dtype and ours.bits == theirs.bits:
         return NONE
+    if _not_finite(ours) == 0 and _not_finite(theirs):
+        return NOT_FINITE
     norm = _norm(ours, theirs)
     found = of_samples((ours.samples, our_dtype), (theirs.samples, their_dtype))
     return None if norm is None or found is None else found._replace(norm=norm)
+
+
+def _not_finite(of: Detail) -> int | None:
+    """How many values are not finite; None where they were not counted."""
+    counts = of.counts
+    return None if counts is None else counts.nan + counts.positive_infinity + counts.negative_infinity
 
 
 def of_samples(baseline: tuple[str, str], other: tuple[str, str]) -> Strengths | None:
