@@ -12,7 +12,7 @@ from paritrace.compare.enclosing import Enclosing, enclosing
 from paritrace.compare.judged_result import JUDGED_FORMAT, VERSION, Judged, JudgedCall
 from paritrace.compare.judging import Answer, judged_call
 from paritrace.compare.load import load
-from paritrace.compare.result import Comparison, Finding, RunRef
+from paritrace.compare.result import Comparison, Finding, Group, RunRef
 from paritrace.compare.settings import Settings
 from paritrace.errors import EvidenceError, Outcome, RequestError
 from paritrace.evidence.dumps import Golden, TensorLeaf, leaves, tree_of
@@ -59,9 +59,8 @@ def judge(comparison: Comparison, finding: Finding, /, *, how: Replaying) -> Jud
 def replay_finding(comparison: Comparison, finding: Finding, /, *, how: Replaying) -> BothSides:
     """Replay the module call around a finding by both programs; raises as `judge` does."""
     with opened(comparison.baseline) as baseline, opened(comparison.candidate) as candidate:
-        place = finding.place
-        ours = _around(baseline, place.rank, place.baseline_record_id, finding=finding.id)
-        theirs = _around(candidate, place.rank, place.candidate_record_id, finding=finding.id)
+        ours = _around(baseline, finding, finding.place.baseline_record_id)
+        theirs = _around(candidate, finding, finding.place.candidate_record_id)
         kept = goldens_of(baseline, module=ours.module, step=ours.step, number=ours.number)
         source = baseline
         if not kept:
@@ -98,17 +97,21 @@ def about(finding: Finding, around: Enclosing, /) -> str:
     if around.itself:
         return f"the call of {name} ({around.cls})"
     what = "the region" if finding.place.region else around.function
+    if finding.place.group is Group.UNDETERMINED:
+        what += f" in {finding.place.module}, which gets inputs that differ already"
     return f"the call of {name} ({around.cls}), the innermost module call around {what}"
 
 
-def _around(run: Run, rank: int, record_id: int, *, finding: str) -> Enclosing:
-    sessions = [session for session in run.sessions if session.rank == rank]
+def _around(run: Run, finding: Finding, record_id: int) -> Enclosing:
+    """The innermost module call; around a module whose inputs differ by code that was not recorded, the next one."""
+    sessions = [session for session in run.sessions if session.rank == finding.place.rank]
     if record_id >= 0 and sessions:
-        found = enclosing(load(run, sessions[-1], settings=Settings()), record_id)
+        recorded = load(run, sessions[-1], settings=Settings())
+        found = enclosing(recorded, record_id, outer=finding.place.group is Group.UNDETERMINED)
         if found is not None:
             return found
     raise RequestError(
-        f"{finding} is no part of a module call in {run.path}: only module calls can be judged",
+        f"{finding.id} is no part of a module call in {run.path}: only module calls can be judged",
         code="no_module_call",
         fix="choose a finding in a module's forward or backward; paritrace explain lists what is behind this one",
     )

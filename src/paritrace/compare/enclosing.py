@@ -3,7 +3,7 @@
 from msgspec import Struct
 
 from paritrace.compare.load import Recorded
-from paritrace.evidence.calls import Call, Flag, Level, Phase
+from paritrace.evidence.calls import Flag, Level, Phase, Scope
 
 
 class Enclosing(Struct, frozen=True):
@@ -20,10 +20,11 @@ class Enclosing(Struct, frozen=True):
     function: str
 
 
-def enclosing(recorded: Recorded, record_id: int, /) -> Enclosing | None:
+def enclosing(recorded: Recorded, record_id: int, /, *, outer: bool = False) -> Enclosing | None:
     """Returns the innermost module call around a call; None where no module was entered, or there is no such call.
 
-    A call of the backward belongs to the module whose forward made its autograd node.
+    A call of the backward belongs to the module whose forward made its autograd node. With `outer`, a module's own call
+    belongs to the module around it, where there is one.
     """
     by_id = {call.id: call for call in recorded.calls}
     call = by_id.get(record_id)
@@ -34,29 +35,30 @@ def enclosing(recorded: Recorded, record_id: int, /) -> Enclosing | None:
     if scope is None:
         return None
     function = recorded.functions[call.function]
+    itself = function.level is Level.MODULE and function.name == scope.cls
+    if outer and itself and scope.parent in recorded.scopes:
+        scope, itself = recorded.scopes[scope.parent], False
     return Enclosing(
         module=scope.module,
         cls=scope.cls,
         step=recorded.contexts[call.context].step,
-        number=_number(recorded, forward),
-        itself=function.level is Level.MODULE and function.name == scope.cls,
+        number=_number(recorded, scope, step=recorded.contexts[forward.context].step),
+        itself=itself,
         function=function.name,
     )
 
 
-def _number(recorded: Recorded, wanted: Call) -> int:
+def _number(recorded: Recorded, wanted: Scope, *, step: int) -> int:
     """Counts the entries of the module before this one in the step, whatever level they were recorded at."""
-    module = recorded.scopes[wanted.scope].module
-    step = recorded.contexts[wanted.context].step
     entered: dict[int, None] = {}
     for call in recorded.calls:
         context = recorded.contexts[call.context]
         if context.step != step or context.phase is not Phase.FORWARD or call.flags & Flag.RECOMPUTE:
             continue
-        found = _entry(recorded, call.scope, module)
+        found = _entry(recorded, call.scope, wanted.module)
         if found is not None:
             entered.setdefault(found)
-    return list(entered).index(wanted.scope) if wanted.scope in entered else 0
+    return list(entered).index(wanted.id) if wanted.id in entered else 0
 
 
 def _entry(recorded: Recorded, scope: int, module: str) -> int | None:
