@@ -41,8 +41,8 @@ from paritrace.runs.request import TITLE, RunRequest, encode_request
 from paritrace.runs.session import OpenSession
 
 if TYPE_CHECKING:
-    from paritrace.capture.pytorch.upcasting import Upcasting
     from paritrace.capture.pytorch.observer import TorchObserver
+    from paritrace.capture.pytorch.upcasting import Upcasting
 
 
 DRAIN_SECONDS = 10.0  # of the 30 s that launchers leave between SIGTERM and SIGKILL

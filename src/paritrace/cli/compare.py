@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from paritrace.compare.judged_by import JudgedBy
     from paritrace.compare.policy import LoadedPolicy
     from paritrace.compare.result import Comparison
+    from paritrace.compare.resume_boundary import Asked
     from paritrace.compare.settings import Settings
     from paritrace.reports.keeping import Keeping
     from paritrace.runs.reading import Run
@@ -38,10 +39,11 @@ class Output(Struct, frozen=True):
 
 
 class Judges(Struct, frozen=True):
-    """Runs that the user names to judge by."""
+    """Runs that the user names to judge by, and whether the candidate continues the baseline."""
 
     envelope: Path | None
     repeats: tuple[Path, ...]
+    resume: "Asked | None" = None
 
 
 @click.command()
@@ -53,6 +55,11 @@ class Judges(Struct, frozen=True):
 @click.option("--format", "formats", multiple=True, type=click.Choice(FORMATS), help="Only these; repeatable.")
 @click.option("--ranks", metavar="R", help="Ranks to compare, as 0,1 [default: all].")
 @click.option("--steps", metavar="A:B", help="Steps to compare, half-open [default: all].")
+@click.option(
+    "--resume",
+    metavar="STEP[=OWN]",
+    help="CAND was resumed from a checkpoint before step STEP of BASE; OWN: what CAND calls it [default: STEP or 0].",
+)
 @click.option("--ignore", multiple=True, metavar="P", help="Leave out modules, functions or files like P; repeatable.")
 @click.option("--strip-prefix", multiple=True, metavar="P", help="Read module names without P; repeatable.")
 @click.option("--dims", multiple=True, metavar="P=D", help="Tensors like P lie as D on the ranks (tp:0); repeatable.")
@@ -95,6 +102,7 @@ def compare(  # noqa: PLR0913  one parameter per option of the synopsis; they be
     formats: tuple[str, ...],
     ranks: str | None,
     steps: str | None,
+    resume: str | None,
     ignore: tuple[str, ...],
     strip_prefix: tuple[str, ...],
     dims: tuple[str, ...],
@@ -120,6 +128,7 @@ def compare(  # noqa: PLR0913  one parameter per option of the synopsis; they be
     from paritrace.compare.folds_dims import parse_dims
     from paritrace.compare.masks import parse_mask
     from paritrace.compare.renamings import parse_map, without_conflicts
+    from paritrace.compare.resume_boundary import parse_resume
     from paritrace.compare.settings import Settings
 
     asked = judgement(exit_code=exit_code, allow=allow, exit_zero=exit_zero, envelope=True)
@@ -133,7 +142,7 @@ def compare(  # noqa: PLR0913  one parameter per option of the synopsis; they be
         masks=tuple(parse_mask(text) for text in masks),
         policy=None if policy is None else read_policy(policy, allow=allow),
     )
-    judges = Judges(envelope=envelope, repeats=repeats)
+    judges = Judges(envelope=envelope, repeats=repeats, resume=None if resume is None else parse_resume(resume))
     output_to = Output(path=output, formats=formats, as_json=as_json)
     found = _compared((base, cand), settings, judges, Engine(engine, workers), output=output_to)
     return status_of_comparison(found, asked)
@@ -160,6 +169,7 @@ def _compared(
     paths: tuple[Path, Path], settings: "Settings", judges: Judges, engine: Engine, *, output: Output
 ) -> "Comparison":
     from paritrace.compare.engine import compare as compare_runs
+    from paritrace.compare.resume_joined import resumed
     from paritrace.reports.judging_cost import judging_seconds
     from paritrace.reports.keeping import Keeping
     from paritrace.reports.sources import sources_of
@@ -169,6 +179,8 @@ def _compared(
     base, cand = paths
     with progress() as stage, open_run(base) as baseline, open_run(cand) as candidate, ExitStack() as opened:
         stage("comparing")
+        if judges.resume is not None:
+            settings = resumed((baseline, candidate), judges.resume, settings=settings)
         pool = pool_of((baseline, candidate), engine, ranks=settings.ranks)
         by = judged_by(baseline, judges, opened=opened)
         compared = compare_runs(baseline, candidate, settings, by=by, pool=pool)

@@ -108,4 +108,5 @@ def _expected(run: Run, settings: Settings) -> set[int] | None:
     first, _, end = text.partition(":")
     if not first.isdecimal() or not end.isdecimal():
         return None
-    return {step for step in range(int(first), int(end)) if settings.takes_step(step)}
+    shift = max((settings.shift_of(run.run_id, view.session_id) for view in run.sessions), default=0)
+    return {step for step in range(int(first) + shift, int(end) + shift) if settings.takes_step(step)}

@@ -36,6 +36,7 @@ from paritrace.compare.rank_jobs import (
 )
 from paritrace.compare.rank_summary import RankSummary
 from paritrace.compare.result import FORMAT, VERSION, Change, Comparison, Counts, Difference, Group, RunRef
+from paritrace.compare.resume_joined import with_resume
 from paritrace.compare.rows import Compared
 from paritrace.compare.settings import Settings
 from paritrace.compare.token_rows_joined import with_token_rows
@@ -77,6 +78,7 @@ def compare(
     result = with_verdict(result, settings.policy, [rank.policy for rank in ranks])
     kept = KeptSlots((a, b), pairs, masks=settings.masks)
     result = with_elements(result, kept)
+    result = with_resume(result, (a, b), settings=settings)
     result, tokens = with_token_rows(result, (a, b), settings=settings, by=by)
     rows = CallRows(compared.rows, regrouped=[rank.regrouped for rank in ranks], kept=kept)
     return Compared(result=result, rows=rows, token_rows=tokens)

@@ -8,6 +8,7 @@ from typing import Protocol
 from paritrace.compare.distributed import IN_FLIGHT, Distributed, complete
 from paritrace.compare.kept_steps import KeptSteps
 from paritrace.compare.settings import Settings
+from paritrace.compare.shifted_steps import ShiftedJournal
 from paritrace.evidence.calls import (
     Call,
     CodeMark,
@@ -92,7 +93,9 @@ class Batched(Protocol):
 def load(run: Run, session: SessionView, *, settings: Settings) -> Recorded:
     """Read one session's journal whole; calls of steps that are not compared are left out."""
     found = Recorded(session=session)
-    read(found, run.journal(session.session_id), settings=settings)
+    journal = run.journal(session.session_id)
+    shift = settings.shift_of(run.run_id, session.session_id)
+    read(found, ShiftedJournal(journal, by=shift) if shift else journal, settings=settings)
     return found
 
 

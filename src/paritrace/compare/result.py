@@ -8,6 +8,7 @@ from paritrace.compare.alignment import Review
 from paritrace.compare.element_figures import ElementFigures
 from paritrace.compare.folds_result import Folds, RatioFact
 from paritrace.compare.policy import PolicyResult
+from paritrace.compare.resume_result import ResumeFound
 from paritrace.compare.token_rows_result import TokenRowsFound
 from paritrace.correspondence.vocabulary import Basis, Unpaired
 from paritrace.runs.attendance import Attendance
@@ -337,6 +338,7 @@ class Comparison(Struct, frozen=True):
     ratios: tuple[RatioFact, ...] = ()  # whole-number ratios of losses and gradient norms
     collectives: tuple[CollectiveDifference, ...] = ()
     envelope: EnvelopeUsed | None = None  # None: no draws of the baseline were given or lie beside it
+    resume: ResumeFound | None = None  # None: `--resume` was not asked for (CP-28)
     token_rows: TokenRowsFound | None = None  # None: neither run has any (CP-27)
     first_by_rank: tuple[Difference, ...] = ()  # each rank in its own order of execution; there is no order across
     maps: tuple[DeclaredMap, ...] = ()  # declared by the user, since 1.2

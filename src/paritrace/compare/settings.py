@@ -9,6 +9,7 @@ from paritrace.compare.folds_dims import Dims
 from paritrace.compare.masks import Mask
 from paritrace.compare.policy import LoadedPolicy, Policy
 from paritrace.compare.renamings import Of, Renaming, rule_for
+from paritrace.compare.resume_result import ResumePlan
 
 
 class Settings(Struct, frozen=True, kw_only=True):
@@ -26,6 +27,7 @@ class Settings(Struct, frozen=True, kw_only=True):
     renamings: tuple[Renaming, ...] = ()
     policy: LoadedPolicy | None = None
     masks: tuple[Mask, ...] = ()
+    resume: ResumePlan | None = None
     side: str = ""
     rank: int = -1
 
@@ -39,6 +41,11 @@ class Settings(Struct, frozen=True, kw_only=True):
             return True
         first, end = self.steps
         return first <= step and (end is None or step < end)
+
+    def shift_of(self, run_id: str, session_id: str) -> int:
+        """What is added to the steps of a session, so that they are those of the run it continues (CP-28)."""
+        shifts = () if self.resume is None else self.resume.shifts
+        return next((number for run, name, number in shifts if (run, name) == (run_id, session_id)), 0)
 
     def ignores(self, *names: str) -> bool:
         """Whether a pattern leaves out something that bears these names."""
@@ -95,4 +102,6 @@ class Settings(Struct, frozen=True, kw_only=True):
             "mask": " ".join(str(mask) for mask in self.masks),
             "policy": "" if self.policy is None else self.policy.sha256,
         }
+        if self.resume is not None:
+            used["resume"] = f"{self.resume.step}: {self.resume.assumed}"
         return used | {name: text for name, text in declared.items() if text}

@@ -7,6 +7,7 @@ import numpy as np
 import numpy.typing as npt
 
 from paritrace.compare.settings import Settings
+from paritrace.compare.shifted_steps import ShiftedJournal
 from paritrace.evidence.calls import Context, Kind, Name
 from paritrace.evidence.row_summaries import row_values
 from paritrace.evidence.rows import RowAddresses, TokenRows
@@ -76,7 +77,8 @@ def load_rows(run: Run, *, settings: Settings, side: str) -> SideRows:
         if not _holds_rows(run.journal_bytes(view.session_id)):
             continue
         reader = _Reader(found, settings=settings, side=side, rank=view.rank)
-        for batch in run.journal(view.session_id).batches():
+        journal, shift = run.journal(view.session_id), settings.shift_of(run.run_id, view.session_id)
+        for batch in ShiftedJournal(journal, by=shift).batches() if shift else journal.batches():
             for record in batch:
                 reader.take(record)
     return found

@@ -2,8 +2,9 @@
 
 from paritrace.compare.result import Comparison, Finding, Mark
 from paritrace.evidence.spans import ranges
-from paritrace.reports import screen_folds, screen_rows
+from paritrace.reports import screen_folds, screen_resume, screen_rows
 from paritrace.reports.layout import Section, paragraph
+from paritrace.reports.leading import is_boundary, is_rows
 from paritrace.reports.wording import count, module_or_root
 
 BITS_ONLY = "bits only"
@@ -22,7 +23,9 @@ def section(comparison: Comparison, /) -> Section:
 
 def statement(comparison: Comparison, /) -> tuple[str, str, str]:
     """The anchor, the sentence and its strength."""
-    if comparison.token_rows is not None and screen_rows.is_headline(comparison):
+    if comparison.resume is not None and is_boundary(comparison):
+        return "resume", screen_resume.sentence(comparison), screen_resume.strength(comparison.resume)
+    if comparison.token_rows is not None and is_rows(comparison):
         return "rows", screen_rows.sentence(comparison.token_rows), screen_rows.strength(comparison.token_rows)
     if comparison.findings:
         finding = comparison.findings[0]

@@ -13,7 +13,7 @@ from paritrace.compare.result import Change, Comparison, Finding, Mark, OneSided
 from paritrace.evidence.spans import ranges
 from paritrace.reports.harmless import ELLIPSIS, harmless, shorten, shorten_path, width_of
 from paritrace.reports.layout import CONTENT, MARGIN, WIDTH, Section
-from paritrace.reports.screen_rows import is_headline
+from paritrace.reports.leading import is_finding
 from paritrace.reports.wording import (
     CLASSES,
     count,
@@ -113,7 +113,7 @@ def _one_sided(calls: Sequence[OneSided]) -> str:
 
 def other_findings(comparison: Comparison, /) -> Section:
     """Returns the one table: the findings after the first, one line each."""
-    findings = comparison.findings if is_headline(comparison) else comparison.findings[1:]
+    findings = comparison.findings[1:] if is_finding(comparison) else comparison.findings
     if not findings:
         return Section(anchor="findings", lines=())
     return Section(anchor="findings", lines=tuple(_table(findings)), keep=2, most=7, spaced=True, bare=True)

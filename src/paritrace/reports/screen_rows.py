@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from paritrace.compare.result import Comparison, Mark
+from paritrace.compare.result import Comparison
 from paritrace.compare.token_rows_result import RowChoice, RowDifference, TokenRowsFound
 from paritrace.reports.harmless import harmless, shorten
 from paritrace.reports.layout import CONTENT, Section, paragraph
@@ -20,12 +20,6 @@ def section(comparison: Comparison, /) -> Section:
         return Section(anchor="rows", lines=())
     lines = tuple(shorten(line, width=CONTENT) for line in _lines(found))
     return Section(anchor="rows", lines=lines, keep=3, most=11, spaced=True)
-
-
-def is_headline(comparison: Comparison) -> bool:
-    """Whether batches are unlike and tokens could be put side by side: calls differ by what they were given then."""
-    found = comparison.token_rows
-    return found is not None and found.aligned > 0 and comparison.ladder.get("data") is Mark.BEYOND
 
 
 def sentence(found: TokenRowsFound) -> str:

@@ -1,6 +1,6 @@
 """The one door to a run, whether a directory or an archive: envelope, sessions, records, attachments."""
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING
@@ -63,6 +63,10 @@ class Run:
             if view.session_id == session_id:
                 return view
         raise InternalError(f"run {self.run_id} has no session {session_id}", code="no_session", fix="report this")
+
+    def restrict(self, session_ids: Collection[str]) -> None:
+        """Leave only these sessions to be read: where a run is compared from one of its restarts on (CP-28)."""
+        self.sessions = tuple(view for view in self.sessions if view.session_id in session_ids)
 
     def session_folder(self, session_id: str) -> Path:
         """Return the folder of a session's files."""

@@ -75,6 +75,8 @@ class Inventory:
         known = [reference() for reference in self._optimizers]
         if not any(seen is optimizer for seen in known):
             self._optimizers.append(weakref.ref(optimizer))
+            # What it holds already was loaded: the step began with it, whenever it is first met (CP-28).
+            self._tensors("begin", "optimizer_state", list(self._state_of(optimizer)), microbatch=0)
         self._configuration(optimizer)
 
     def gradients(self, optimizer: torch.optim.Optimizer) -> None:
@@ -135,14 +137,16 @@ class Inventory:
     def _optimizer_state(self) -> Iterator[tuple[str, torch.Tensor]]:
         for reference in self._optimizers:
             optimizer = reference()
-            if optimizer is None:
-                continue
-            for group, settings in enumerate(optimizer.param_groups):
-                for index, parameter in enumerate(settings["params"]):
-                    owner = self._parameter_name(parameter, group, index)
-                    for key, value in sorted(optimizer.state.get(parameter, {}).items(), key=lambda item: str(item[0])):
-                        if isinstance(value, torch.Tensor):
-                            yield f"{owner}:{key}", value
+            if optimizer is not None:
+                yield from self._state_of(optimizer)
+
+    def _state_of(self, optimizer: torch.optim.Optimizer) -> Iterator[tuple[str, torch.Tensor]]:
+        for group, settings in enumerate(optimizer.param_groups):
+            for index, parameter in enumerate(settings["params"]):
+                owner = self._parameter_name(parameter, group, index)
+                for key, value in sorted(optimizer.state.get(parameter, {}).items(), key=lambda item: str(item[0])):
+                    if isinstance(value, torch.Tensor):
+                        yield f"{owner}:{key}", value
 
     def _parameter_name(self, parameter: torch.Tensor, group: int, index: int) -> str:
         name = self._names.of_parameter(parameter)
@@ -158,7 +162,14 @@ class Inventory:
             self._configurations[id(optimizer)] = values
             self._recorder.emit(calls.ConfigMark("optimizer", values))
 
-    def _tensors(self, moment: str, group: str, found: Sequence[tuple[str, torch.Tensor | None]]) -> float:
+    def _tensors(
+        self,
+        moment: str,
+        group: str,
+        found: Sequence[tuple[str, torch.Tensor | None]],
+        *,
+        microbatch: int | None = None,
+    ) -> float:
         names: list[str] = []
         kinds: list[int] = []
         values: list[Value] = []
@@ -190,7 +201,7 @@ class Inventory:
             values.append(format(total_elements, "016x"))
             if wanted:
                 samples[-1] = summaries.sampled_elements(buffer, kind.geometry.dtype, kind.samples)
-        self._write(moment, group, names, kinds, values, samples=samples if wanted else ())
+        self._write(moment, group, names, kinds, values, samples=samples if wanted else (), microbatch=microbatch)
         return total
 
     def _write(
@@ -202,14 +213,16 @@ class Inventory:
         values: list[Value],
         *,
         samples: Sequence[str] = (),
+        microbatch: int | None = None,
     ) -> None:
         if not names:
             return
         steps = self._recorder.steps
         known = self._recorder.definitions.state_names(group, tuple(names), tuple(kinds))
-        self._recorder.emit(calls.State(steps.step, steps.microbatch, moment, known, tuple(values)))
+        at = steps.microbatch if microbatch is None else microbatch
+        self._recorder.emit(calls.State(steps.step, at, moment, known, tuple(values)))
         if any(samples):
-            self._recorder.emit(calls.StateSamples(steps.step, steps.microbatch, moment, known, tuple(samples)))
+            self._recorder.emit(calls.StateSamples(steps.step, at, moment, known, tuple(samples)))
 
     def _plain(self, group: str, rows: Sequence[tuple[str, Value]]) -> None:
         """One row of values that are no tensors, or numbers in clear."""

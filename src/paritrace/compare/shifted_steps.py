@@ -1,0 +1,34 @@
+"""A journal read with other numbers of steps: those of the run that it continues (CP-28, CA-3)."""
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from msgspec.structs import replace
+
+from paritrace.evidence.blackbox import Trigger
+from paritrace.evidence.codec import Record
+from paritrace.evidence.journal import JournalReader, Loss
+
+_NUMBERED = frozenset(kind for kind in Record.__args__ if "step" in kind.__struct_fields__)
+
+
+class ShiftedJournal:
+    """The records of a journal, `by` added to every step."""
+
+    def __init__(self, journal: JournalReader, *, by: int) -> None:
+        self._journal = journal
+        self._by = by
+
+    def batches(self) -> Iterator[Iterable[Record | Loss]]:
+        """As the journal's own."""
+        for batch in self._journal.batches():
+            yield [self._shifted(record) for record in batch]
+
+    def _shifted(self, record: Record | Loss) -> Record | Loss:
+        if type(record) not in _NUMBERED:
+            return record
+        numbered: Any = record
+        if isinstance(record, Trigger):
+            numbered = replace(record, steps=tuple(step + self._by for step in record.steps))
+        shifted: Record = replace(numbered, step=numbered.step + self._by)
+        return shifted
