@@ -34,7 +34,10 @@ class Wanted(Struct, frozen=True):
 
 
 class Replaying(Struct, frozen=True):
-    """How: `work` is a folder of our own, `deadline_seconds` of each re-run, `names` of parameters called otherwise."""
+    """How: `work` is a folder of our own, `deadline_seconds` of each re-run, `names` of parameters called otherwise.
+
+    `dump_bytes`: what the baseline may keep of tensors, as `paritrace run` takes it; "" leaves it at its default.
+    """
 
     work: Path
     deadline_seconds: float
@@ -42,6 +45,7 @@ class Replaying(Struct, frozen=True):
     trace: bool = False
     own_weights: bool = False
     names: dict[str, str] = {}
+    dump_bytes: str = ""
 
 
 def record_goldens(run: Run, patterns: Sequence[str], *, steps: tuple[int, int], how: Replaying) -> Run:
@@ -54,7 +58,8 @@ def record_goldens(run: Run, patterns: Sequence[str], *, steps: tuple[int, int],
     request = how.work / "golden-request.json"
     _write_request(request, how=how, tasks=(), until=steps[1] - 1)
     wanted = ("--level=module", f"--steps={steps[0]}:{steps[1]}", *(f"--golden={name}" for name in patterns))
-    options = (*QUIET, *wanted, f"--replay={request}")
+    bounded = (f"--dump-bytes={how.dump_bytes}",) if how.dump_bytes else ()
+    options = (*QUIET, *wanted, *bounded, f"--replay={request}")
     output = how.work / "golden"
     done = rerun(request_of(run), output=output, options=options, deadline_seconds=how.deadline_seconds)
     if not LOCAL.exists(output):

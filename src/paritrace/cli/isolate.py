@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 @click.option(
     "--same-weights", is_flag=True, help="Give B the parameters of A; else its own, so that they are judged too."
 )
+@click.option("--dump-bytes", metavar="SIZE", help="What A may keep of tensors for it, as for paritrace run.")
 @click.option("--module", "pairs", multiple=True, metavar="A=B", help="What B calls a module of A, repeatable.")
 @replay_options
 @json_option
@@ -63,7 +64,10 @@ def _how(options: dict[str, object], work: Path, names: dict[str, str]) -> "Repl
 
     own = not options["same_weights"]
     seconds = float(str(options["deadline"]))
-    return Replaying(work=work, deadline_seconds=seconds, gradients=False, own_weights=own, names=names)
+    size = str(options["dump_bytes"] or "")
+    return Replaying(
+        work=work, deadline_seconds=seconds, gradients=False, own_weights=own, names=names, dump_bytes=size
+    )
 
 
 def _deliver(isolated: "Isolated", candidate: Path, *, as_json: bool) -> None:
