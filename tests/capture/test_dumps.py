@@ -1,15 +1,23 @@
 """`--dump`: slots of selected calls on disk with the bits they had, within a budget, disturbing nothing (CA-9)."""
 
+import hashlib
+import subprocess
+import sys
 import weakref
 from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
+import torch.distributed as dist
+from torch.distributed.device_mesh import init_device_mesh
+from torch.distributed.tensor import DTensor, Shard
 
 import paritrace
 from paritrace.capture.settings import CaptureSettings, Selection, parse_levels
 from paritrace.errors import RequestError
+from paritrace.evidence.distributed import Placement
+from paritrace.evidence.dumps import Dumped
 from paritrace.evidence.gaps import CaptureGap, CountedGap, Gap
 from paritrace.runs.pack import pack
 from paritrace.runs.reading import open_run
@@ -17,6 +25,7 @@ from paritrace.runs.removal import remove_run
 from paritrace.runs.tensors import dumped_slots, open_tensor
 from paritrace.runs.verify import Finding, verify
 from tests.capture.kept import bytes_of, keep
+from tests.cases.captures import DEADLINE_SECONDS, run_bare, write_script
 
 DTYPES = [
     torch.bool,
@@ -231,3 +240,119 @@ def test_level_digest_records_no_call_to_keep() -> None:
     with pytest.raises(RequestError) as refused:
         CaptureSettings(levels=parse_levels(("digest",)), dump=Selection(select=("*",)))
     assert refused.value.code == "dump_without_calls"
+
+
+def test_of_a_distributed_tensor_the_local_part_is_kept_and_placed(tmp_path: Path) -> None:
+    """Torch's own back end for looking without communicating: of two ranks only rank 1 exists."""
+    from torch.testing._internal.distributed.fake_pg import FakeStore
+
+    dist.init_process_group("fake", store=FakeStore(), rank=1, world_size=2)
+    try:
+        mesh = init_device_mesh("cpu", (2,), mesh_dim_names=("tp",))
+        part = torch.arange(12.0).reshape(3, 4).t()
+        spread = DTensor.from_local(part, mesh, [Shard(1)], run_check=False)
+        kept = keep(tmp_path / "run", lambda: paritrace.observe("x", spread), dump=SEEN)
+    finally:
+        dist.destroy_process_group()
+
+    line = kept.dumped[0]
+    assert (line.dtype, line.shape) == ("float32", (4, 3))
+    assert kept.tensor(line.tensor).data.tobytes() == bytes_of(part)
+    with open_run(kept.path) as run:
+        placements = [record for record in run.records("rank-0") if isinstance(record, Placement)]
+    assert [(placed.placements, placed.shape) for placed in placements] == [(("S(1)",), (4, 6))]
+
+
+KILLED = """
+import os, signal, sys, threading
+import numpy as np
+import torch
+import paritrace
+
+threading.Thread(target=lambda: (sys.stdin.readline(), os.kill(os.getpid(), signal.SIGKILL)), daemon=True).start()
+with paritrace.trace(sys.argv[1], diff=False, dump=["function:paritrace.observe(*)"], steps=(0, 1)):
+    for number in range(100_000):
+        paritrace.observe("x", torch.full((100_000,), float(number)))
+        print(number, flush=True)
+"""
+
+
+@pytest.mark.slow
+def test_killed_while_it_keeps_no_name_lies(tmp_path: Path) -> None:
+    run_dir = tmp_path / "run"
+    process = subprocess.Popen(
+        [sys.executable, "-c", KILLED, str(run_dir)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    )
+    assert process.stdin is not None
+    assert process.stdout is not None
+    with process:
+        for _ in range(5):
+            process.stdout.readline()
+        process.stdin.write("now\n")
+        process.stdin.flush()
+        process.stdout.read()
+        assert process.wait(DEADLINE_SECONDS) == -9
+    stored = [path for path in (run_dir / "tensors").iterdir() if not path.name.startswith(".")]
+    assert len(stored) >= 5
+    for path in stored:
+        assert hashlib.sha256(path.read_bytes()).hexdigest() == path.stem
+    with open_run(run_dir) as run:
+        assert verify(run).verdict is not Finding.CHANGED
+
+
+@pytest.mark.slow
+def test_a_limit_on_files_ends_the_keeping_and_not_the_training(tmp_path: Path) -> None:
+    script = write_script(tmp_path / "train.py", TRAINING)
+    bare = run_bare(script, "2")
+    run_dir = tmp_path / "run"
+    command = [
+        "-m",
+        "paritrace",
+        "run",
+        "-o",
+        str(run_dir),
+        "--golden",
+        "*",
+        "--dump",
+        "*",
+        "--no-diff",
+        str(script),
+        "2",
+    ]
+    done = subprocess.run(
+        [sys.executable, "-c", LIMITED, sys.executable, *command],
+        capture_output=True,
+        text=True,
+        timeout=DEADLINE_SECONDS,
+        check=False,
+    )
+    assert (done.returncode, done.stdout) == (bare.status, bare.stdout)
+    assert "the run is incomplete" in done.stderr
+    assert "Traceback" not in done.stderr
+    with open_run(run_dir) as run:
+        (session,) = run.sessions
+        assert session.receipt is not None
+        assert session.receipt.counts.gaps["disk_full"] > 0
+        gaps = [
+            line.tensor for line in run.records("rank-0") if isinstance(line, Dumped) and isinstance(line.tensor, Gap)
+        ]
+    assert {gap.gap for gap in gaps} == {CaptureGap.CAPTURE_ERROR}
+
+
+LIMITED = """
+import resource, subprocess, sys
+resource.setrlimit(resource.RLIMIT_FSIZE, (300_000, 300_000))
+sys.exit(subprocess.run(sys.argv[1:]).returncode)
+"""
+
+TRAINING = """
+import sys
+import torch
+
+torch.manual_seed(0)
+model = torch.nn.Sequential(torch.nn.Linear(8, 8), torch.nn.Linear(8, 20_000))
+for step in range(int(sys.argv[1])):
+    loss = model(torch.randn(4, 8)).square().mean()
+    loss.backward()
+    print(loss.item().hex(), flush=True)
+"""

@@ -1,7 +1,7 @@
 """Comparing two tensors element by element, in pieces of bounded size, what is not finite first (CP-11)."""
 
 import sys
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -15,7 +15,24 @@ from paritrace.runs.tensors import WholeTensor
 CHUNK_ELEMENTS = 1 << 18  # some 20 MB of intermediate arrays, whatever the tensor
 _FLOATS = frozenset({Component.FLOAT64, Component.FLOAT32, Component.FLOAT16, Component.BFLOAT16})
 Flags = npt.NDArray[np.bool_]
-Bytes = npt.NDArray[np.uint8]
+Numbers = npt.NDArray[Any]
+
+
+class _Piece(NamedTuple):
+    """A stretch of the flat tensors; `kept`: its elements that are compared, None for all."""
+
+    begin: int
+    end: int
+    kept: npt.NDArray[np.int64] | None
+
+    def place(self, number: int) -> int:
+        """The place in the whole of the piece's compared element of this number."""
+        return self.begin + (number if self.kept is None else int(self.kept[number]))
+
+    def within(self, which: Flags) -> "_Piece":
+        """The piece with these of its compared elements alone."""
+        chosen = np.flatnonzero(which).astype(np.int64)
+        return _Piece(self.begin, self.end, chosen if self.kept is None else self.kept[chosen])
 
 
 def not_comparable(baseline: WholeTensor, candidate: WholeTensor) -> str:
@@ -47,12 +64,10 @@ def element_figures(
     total = int(np.prod(baseline.shape, dtype=np.int64))
     trailing = 1 if mask is None else int(np.prod(baseline.shape[len(mask.shape) :], dtype=np.int64))
     for begin in range(0, total, CHUNK_ELEMENTS):
-        places = np.arange(begin, min(begin + CHUNK_ELEMENTS, total), dtype=np.int64)
-        if mask is not None:
-            flat = mask.array.reshape(-1)
-            places = places[flat[places // trailing] != 0]
-        if places.size:
-            tally.take(places)
+        end = min(begin + CHUNK_ELEMENTS, total)
+        kept = None if mask is None else _kept(mask, begin, end, trailing=trailing)
+        if kept is None or kept.size:
+            tally.take(_Piece(begin, end, kept))
     return tally.figures(total, mask_name)
 
 
@@ -72,22 +87,25 @@ class _Tally:
         self._max_absolute = self._max_relative = -1.0
         self._products = np.zeros(3)
 
-    def take(self, places: npt.NDArray[np.int64]) -> None:
-        """Compare the elements at these places of the flat tensors."""
-        raw = [_rows(side, places) for side in self._sides]
-        left, right = (_numbers(data, side.dtype) for data, side in zip(raw, self._sides, strict=True))
-        bits = (raw[0] != raw[1]).any(axis=1) if self._same_dtype else None
-        nan_both = np.isnan(left) & np.isnan(right)
-        mismatch = bits if self._whole_numbers and bits is not None else (left != right) & ~nan_both
-        finite = np.isfinite(left) & np.isfinite(right)
-        self._count(places, mismatch, finite=finite, nan_both=nan_both)
+    def take(self, piece: _Piece) -> None:
+        """Compare the elements of one piece of the flat tensors."""
+        words = [_words(side, piece) for side in self._sides]
+        left, right = (_numbers(data, side.dtype) for data, side in zip(words, self._sides, strict=True))
+        bits = _unlike(words[0], words[1]) if self._same_dtype else None
+        finite_sides = (np.isfinite(left), np.isfinite(right))
+        finite = finite_sides[0] & finite_sides[1]
+        nan_both = np.isnan(left) & np.isnan(right) if not finite.all() else np.zeros(0, np.bool_)
+        mismatch = bits if self._whole_numbers and bits is not None else _other_values(left, right, nan_both)
+        self._count(piece, mismatch, finite=finite, num_nan_both=int(nan_both.sum()))
         self._other_bits += 0 if bits is None else int(bits.sum())
-        for side, values in enumerate((left, right)):
-            self._non_finite[side] += int((~np.isfinite(values)).sum())
-        if finite.any():
-            self._sizes(places[finite], left[finite], right[finite], tuple(data[finite] for data in raw))
-            if bits is not None:
-                self._add_ulps(raw, finite & bits)
+        for side, ends in enumerate(finite_sides):
+            self._non_finite[side] += int(ends.size - ends.sum())
+        if finite.all():
+            self._sizes(piece, left, right, words)
+        elif finite.any():
+            self._sizes(piece.within(finite), left[finite], right[finite], [data[finite] for data in words])
+        if bits is not None:
+            self._add_ulps(words, bits & finite)
 
     def figures(self, total: int, mask_name: str) -> ElementFigures:
         """The sum of it all."""
@@ -113,44 +131,42 @@ class _Tally:
             mask=mask_name,
         )
 
-    def _count(self, places: npt.NDArray[np.int64], mismatch: Flags, *, finite: Flags, nan_both: Flags) -> None:
+    def _count(self, piece: _Piece, mismatch: Flags, *, finite: Flags, num_nan_both: int) -> None:
         apart = mismatch & ~finite
-        self._compared += places.size
+        self._compared += mismatch.size
         self._mismatches += int(mismatch.sum())
         self._apart += int(apart.sum())
-        self._nan_both += int(nan_both.sum())
+        self._nan_both += num_nan_both
         if self._first < 0 and mismatch.any():
-            self._first = int(places[int(mismatch.argmax())])
+            self._first = piece.place(int(mismatch.argmax()))
         if self._first_apart < 0 and apart.any():
-            self._first_apart = int(places[int(apart.argmax())])
+            self._first_apart = piece.place(int(apart.argmax()))
 
-    def _sizes(
-        self, places: npt.NDArray[np.int64], left: npt.NDArray[Any], right: npt.NDArray[Any], raw: tuple[Bytes, ...]
-    ) -> None:
-        with np.errstate(over="ignore", invalid="ignore"):
-            apart = self._distances(left, right, raw)
+    def _sizes(self, piece: _Piece, left: Numbers, right: Numbers, words: list[Numbers]) -> None:
+        """Distances and products of elements that are finite on both sides."""
+        with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+            apart = self._distances(left, right, words)
             magnitude = np.abs(left)
-            relative = apart[magnitude != 0] / magnitude[magnitude != 0]
+            relative = apart / magnitude
             self._products += [
                 float(np.sum(np.real(left * np.conj(right)))),
                 float(np.sum(magnitude * magnitude)),
                 float(np.sum(np.abs(right) ** 2)),
             ]
+        from_zero = magnitude == 0
         largest = int(apart.argmax())
         if float(apart[largest]) > self._max_absolute:
-            self._max_absolute, self._largest_at = float(apart[largest]), int(places[largest])
-        self._max_relative = max(self._max_relative, float(relative.max(initial=-1.0)))
-        self._from_zero += int(((magnitude == 0) & (apart != 0)).sum())
+            self._max_absolute, self._largest_at = float(apart[largest]), piece.place(largest)
+        self._max_relative = max(self._max_relative, float(np.max(relative, initial=-1.0, where=~from_zero)))
+        self._from_zero += int((from_zero & (apart != 0)).sum())
 
-    def _distances(
-        self, left: npt.NDArray[Any], right: npt.NDArray[Any], raw: tuple[Bytes, ...]
-    ) -> npt.NDArray[np.float64]:
+    def _distances(self, left: Numbers, right: Numbers, words: list[Numbers]) -> npt.NDArray[np.float64]:
         """Absolute differences; of whole numbers of 64 bits before they are rounded to float64."""
         dtype = self._sides[0].dtype
         if not dtype.endswith("int64"):
             distances: npt.NDArray[np.float64] = np.abs(right - left)
             return distances
-        ours, theirs = (np.ascontiguousarray(data).view(dtype).reshape(-1) for data in raw)
+        ours, theirs = (data.view(dtype) for data in words)
         above = ours > theirs
         ours, theirs = ours.view(np.uint64), theirs.view(np.uint64)  # differences are right modulo 2^64
         apart: npt.NDArray[np.uint64] = np.where(above, ours - theirs, theirs - ours)
@@ -160,9 +176,9 @@ class _Tally:
         known = dtype_of(self._sides[0].dtype)
         return known.component in _FLOATS and known.components == 1
 
-    def _add_ulps(self, raw: list[Bytes], where: Flags) -> None:
+    def _add_ulps(self, words: list[Numbers], where: Flags) -> None:
         if self._has_ulps() and where.any():
-            codes = [ordered_codes(np.ascontiguousarray(data[where]).reshape(-1), self._sides[0].dtype) for data in raw]
+            codes = [ordered_codes(data[where].view(np.uint8), self._sides[0].dtype) for data in words]
             if codes[0] is not None and codes[1] is not None:
                 self._ulps.add(codes[0], codes[1])
 
@@ -177,22 +193,40 @@ class _Tally:
     def _values(self, place: int) -> tuple[str, str]:
         if place < 0:
             return ("", "")
-        where = np.array([place], dtype=np.int64)
-        told = [_numbers(_rows(side, where), side.dtype)[0] for side in self._sides]
+        told = [_numbers(_words(side, _Piece(place, place + 1, None)), side.dtype)[0] for side in self._sides]
         return (f"{told[0]:.9g}", f"{told[1]:.9g}")
 
 
-def _rows(tensor: WholeTensor, places: npt.NDArray[np.int64]) -> Bytes:
-    """The bytes of elements, one row each; copied, since they may lie in a mapped file."""
+def _kept(mask: WholeTensor, begin: int, end: int, *, trailing: int) -> npt.NDArray[np.int64]:
+    """Which elements of a piece a mask keeps, counted from the piece's beginning."""
+    flat = mask.array.reshape(-1)
+    return np.flatnonzero(flat[np.arange(begin, end) // trailing]).astype(np.int64)
+
+
+def _words(tensor: WholeTensor, piece: _Piece) -> Numbers:
+    """The bits of a piece's elements; those of 16 bytes as two words each."""
     itemsize = dtype_of(tensor.dtype).itemsize
-    first, last = int(places[0]), int(places[-1])
-    rows = tensor.data[first * itemsize : (last + 1) * itemsize].reshape(-1, itemsize)
-    return rows[places - first]
+    data = tensor.data[piece.begin * itemsize : piece.end * itemsize]
+    words = np.ascontiguousarray(data).view(f"<u{min(itemsize, 8)}").reshape(-1, 2 if itemsize == 16 else 1)
+    kept = words if piece.kept is None else words[piece.kept]
+    return kept if itemsize == 16 else kept.reshape(-1)
 
 
-def _numbers(rows: Bytes, dtype: str) -> npt.NDArray[Any]:
+def _unlike(left: Numbers, right: Numbers) -> Flags:
+    """Which elements have other bits."""
+    unlike: Flags = left != right
+    return unlike if unlike.ndim == 1 else np.logical_or(unlike[:, 0], unlike[:, 1])
+
+
+def _other_values(left: Numbers, right: Numbers, nan_both: Flags) -> Flags:
+    """Which elements have another value; a NaN has another one than any number, and is counted apart from NaN."""
+    other: Flags = left != right
+    return other & ~nan_both if nan_both.size else other
+
+
+def _numbers(words: Numbers, dtype: str) -> Numbers:
     """Elements as float64, complex ones as complex128."""
-    values = numbers_of(rows.reshape(-1), dtype)
+    values = numbers_of(words.reshape(-1).view(np.uint8), dtype)
     assert values is not None  # for the type checker: `not_comparable` comes first
     return values.view(np.complex128) if dtype_of(dtype).components == 2 else values
 

@@ -137,10 +137,11 @@ class Golden(Definition, frozen=True, tag="golden"):
     """One forward call of a module with all that a replay needs, written when the call has returned.
 
     `id` counts the goldens of a session. `call` is the id of the recorded call, -1 where none was recorded. `module` is
-    the qualified name ("" is the root), `number` counts the module's forward calls in this step from 0, over all
-    micro-batches; recomputation in backward is not counted. `inputs` and `outputs` are trees as JSON text
-    (`tree_of`): the inputs are one `tuple` of the positional arguments and one `dict` of the keyword arguments, as
-    they were when the module was called, before its own hooks saw them. `outputs` is "" where the call raised.
+    the qualified name ("" is the root), `number` counts the forward calls under this name in this step from 0, over
+    all micro-batches: a wrapper bears the name of its module and counts first. Recomputation in backward is not
+    counted. `inputs` and `outputs` are trees as JSON text (`tree_of`): the inputs are one `tuple` of the positional
+    arguments and one `dict` of the keyword arguments, as they were when the module was called, before its own hooks
+    saw them. `outputs` is "" where the call raised.
     """
 
     id: int
