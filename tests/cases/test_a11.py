@@ -4,9 +4,14 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import torch
 
+import paritrace
+from paritrace.compare.engine import compare
 from paritrace.compare.result import Agreement, Status
 from paritrace.compare.slots import Incomparable, judge
+from paritrace.reports.first_screen import first_screen
+from paritrace.runs.reading import open_run
 from paritrace.testing.tables import Array, RunTable, Value
 from tests.compare.runs import compared
 from tests.compare.slots_pairs import pair
@@ -32,3 +37,18 @@ def test_a_call_with_unlike_semantics_is_incomparable_in_the_result(tmp_path: Pa
     found = compared(tmp_path, *tables)
     assert [row.status for row in found.rows] == [Status.INCOMPARABLE] * 2
     assert found.result.first_difference is None
+
+
+def test_log_probabilities_before_and_after_temperature_are_not_compared_row_by_row(tmp_path: Path) -> None:
+    """The case's own numbers: logits [1, 0], T = 0.6: -0.313 against -0.173."""
+    for name, temperature, tag in (("engine", 1.0, "raw_logprobs"), ("trainer", 0.6, "after_temperature")):
+        with paritrace.trace(tmp_path / name):
+            logprobs = (torch.tensor([[1.0, 0.0]]) / temperature).log_softmax(-1)[:, :1]
+            paritrace.rows(["prompt"], positions=[[0]]).observe("logprobs", logprobs, semantics=tag)
+    with open_run(tmp_path / "engine") as ours, open_run(tmp_path / "trainer") as theirs:
+        found = compare(ours, theirs).result
+    told = found.token_rows
+    assert told is not None
+    assert told.not_comparable == {"semantics": 1}
+    assert told.first is told.largest is None
+    assert "1 not comparable (semantics)" in first_screen(found)

@@ -204,7 +204,7 @@ class Inventory:
         self._write(moment, group, names, kinds, values, samples=samples if wanted else (), microbatch=microbatch)
         return total
 
-    def _write(
+    def _write(  # noqa: PLR0913  one row, and where it belongs
         self,
         moment: str,
         group: str,
