@@ -24,7 +24,7 @@ class Comparer:
 
     def __init__(self, store: Store) -> None:
         self._store = store
-        self._envelopes: dict[Path, dict[tuple[int, int], tuple[Envelope | None, int]]] = {}
+        self._envelopes: dict[Path, dict[tuple[int, int], Envelope | None]] = {}
 
     def plain(self, baseline: Path, candidate: Path) -> Comparison:
         with open_run(baseline) as a, open_run(candidate) as b:
@@ -39,7 +39,7 @@ class Comparer:
             del self._envelopes[next(iter(self._envelopes))]
         with ExitStack() as opened:
             a, b = opened.enter_context(open_run(base)), opened.enter_context(open_run(candidate))
-            runs = () if made else tuple(opened.enter_context(open_run(path)) for path in paths)
+            runs = tuple(opened.enter_context(open_run(path)) for path in paths)
             return compare(a, b, by=JudgedBy(PERTURBED, runs, made=made)).result
 
     def effect(self, baseline: Variant, candidate: Variant) -> float | None:
@@ -47,22 +47,17 @@ class Comparer:
 
         Both sides run in float64 without the kernel change. None where no place has both figures.
         """
-        envelope = next(iter(self._envelopes[self._store.captured(baseline).run].values()))[0]
+        base = self._store.captured(baseline).run
+        envelope = next(iter(self._envelopes[base].values()))
         if envelope is None:
             return None
-        origin = recorded(self._store.captured(in_float64(baseline)).run)
-        draws = Draws(origin, around=recorded(self._store.captured(baseline).run))
-        other = recorded(self._store.captured(in_float64(candidate)).run)
-        for _ in range(envelope.num_draws):  # an envelope takes several: of one candidate all are alike
-            draws.add(other)
-        found = draws.envelope()
-        if found is None:
-            return 0.0  # in float64 nothing that was summarised differs
-        ratios = [
-            wide[0].error / most
-            for place, wide in found.draws.items()
-            if place in envelope.draws and (most := max(draw.error for draw in envelope.draws[place])) > 0.0
-        ]
+        draws = Draws(recorded(self._store.captured(in_float64(baseline)).run), around=recorded(base))
+        draws.add(recorded(self._store.captured(in_float64(candidate)).run))
+        ratios: list[float] = []
+        for place, (found, *_) in draws.found.items():
+            most = float(envelope.table[envelope.places[place], :, 0].max()) if place in envelope.places else 0.0
+            if found is not None and most > 0.0:
+                ratios.append(found.error / most)
         return max(ratios, default=None)
 
 

@@ -64,7 +64,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     status = side_by_side(words, jobs=options.jobs) if options.jobs > 1 else alone(options)
     if options.result is not None:
         rows = [row for path in files_of(options) for row in rows_of(path)]
-        write_result(rows, Path(options.result), command=f"python -m benchmarks.faults.full {' '.join(words)}")
+        command = f"python -m benchmarks.faults.full {' '.join(words)}"
+        write_result(rows, Path(options.result), command=command, num_pairs=len(every_pair(options)))
     return status
 
 
@@ -133,14 +134,18 @@ def chosen(options: argparse.Namespace) -> Iterator[Pair]:
     """The pairs of this shard, faults and controls evenly mixed."""
     index, _, count = options.shard.partition("/")
     shard = Shard(index=int(index), count=int(count))
-    faults = list(placed_pairs(options.placements, seed=options.seed))
-    controls = list(drawn_controls(options.controls, seed=options.seed))
-    ranked = list(ranked_pairs(options.ranked, seed=options.seed))
-    for pair in mixed(faults, controls, ranked):
+    for pair in every_pair(options):
         wanted = not options.only or any(text in pair.id for text in options.only)
         side = case_of(pair).baseline
         if shard.takes(side) and wanted and options.where in " ".join(side.arguments):
             yield pair
+
+
+def every_pair(options: argparse.Namespace) -> list[Pair]:
+    """All pairs of these numbers and this seed, whoever scores them."""
+    faults = list(placed_pairs(options.placements, seed=options.seed))
+    controls = list(drawn_controls(options.controls, seed=options.seed))
+    return mixed(faults, controls, list(ranked_pairs(options.ranked, seed=options.seed)))
 
 
 def mixed(*kinds: Sequence[Pair]) -> list[Pair]:
@@ -235,7 +240,7 @@ def fault_row(pair: Placed, comparison: Comparison, sources: Sources, comparer: 
     place = pair.placement
     plain = pair.mode is Mode.PLAIN
     answer = judge_fault(pair.fault, comparison, sources) if plain else judge_masked(pair.fault, comparison, sources)
-    row = {
+    row: Row = {
         "id": pair.id,
         "kind": "fault",
         "name": pair.mechanism.name,

@@ -23,8 +23,9 @@ def result() -> dict[str, Any]:
 
 
 def where(result: Mapping[str, Any]) -> Iterator[str]:
-    seconds = result["seconds"]
+    seconds, done, of = result["seconds"], result["num_scored"], result["num_pairs"]
     yield f"Made by `{result['command']}` at commit {', '.join(result['commits'])}, torch {result['torch']}, on a CPU."
+    yield f"Scored: {done:,} of {of:,} pairs{'' if done == of else '; the others were not run, and are in no figure'}."
     yield (
         f"Medians: {seconds['capture']} s a capture, {seconds['plain comparison']} s a comparison of"
         f" {seconds['calls of both sides']:,.0f} calls, {seconds['judged comparison']} s where the envelope"

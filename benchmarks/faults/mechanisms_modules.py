@@ -73,9 +73,11 @@ IN_ATTENTION = (
         forward(
             "softmax-bfloat16",
             "softmax of the attention in bfloat16",
-            replaced(
-                "    weights = torch.softmax(scores, dim=-1)",
-                f"    weights = torch.softmax(scores.bfloat16() if {IN_FUNCTION} else scores, dim=-1).to(scores.dtype)",
+            edit(
+                "model.py",
+                "    weights = torch.softmax(scores, dim=-1)\n",
+                f"    narrow = scores.clamp(min=-1e30).bfloat16() if {IN_FUNCTION} else scores  # PLANT\n"
+                "    weights = torch.softmax(narrow, dim=-1).to(scores.dtype)\n",
             ),
             module=ATTENTION,
             masks=BEHIND_ATTENTION,

@@ -12,10 +12,10 @@ from benchmarks.faults.ranked_faults import RANKED_FAULTS
 from benchmarks.faults.tally import result_of
 
 
-def write_result(rows: Sequence[Mapping[str, Any]], path: Path, *, command: str) -> None:
-    """One JSON document: what was run, on what, and what came out."""
-    mechanisms = {one.name: one.mechanism for one in (*MECHANISMS, *RANKED_FAULTS)}
+def write_result(rows: Sequence[Mapping[str, Any]], path: Path, *, command: str, num_pairs: int) -> None:
+    """One JSON document: what was run, how much of it, on what, and what came out."""
+    mechanisms = {one.name: one.mechanism for one in MECHANISMS} | {one.name: one.mechanism for one in RANKED_FAULTS}
     found = result_of(rows, mechanisms=mechanisms)
-    head = {"command": command, "torch": version("torch"), "machine": platform.machine()}
+    head = {"command": command, "num_pairs": num_pairs, "torch": version("torch"), "machine": platform.machine()}
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(json.dumps({**head, **found}, indent=1) + "\n", encoding="utf-8")

@@ -21,6 +21,7 @@ def result_of(rows: Sequence[Row], *, mechanisms: Mapping[str, str]) -> dict[str
     controls = [row for row in last.values() if row["kind"] == "control"]
     return {
         "commits": sorted({row["commit"] for row in last.values()}),
+        "num_scored": len(last),
         "rates": rates(faults, controls),
         "seconds": times(last.values()),
         "mechanisms": [
@@ -59,7 +60,7 @@ def of_kind(name: str, rows: Sequence[Row]) -> dict[str, Any]:
 
 
 def is_claimed(row: Row) -> bool:
-    return row["answer"] != "silent" or row["check"] != "silent"
+    return bool(row["answer"] != "silent" or row["check"] != "silent")
 
 
 def rates(faults: Sequence[Row], controls: Sequence[Row]) -> dict[str, list[float]]:

@@ -109,7 +109,8 @@ def test_rows_become_counts_and_rates_and_what_is_below_round_off_is_no_miss() -
     assert found["rates"]["controls: false claims of compare"][:2] == [1, 1]
     assert [one["id"] for one in found["missed"]] == ["keys-scaled/01"]
     assert [one["id"] for one in found["claimed"]] == ["no-op/1"]
-    text = tables({**found, "command": "C", "torch": "T"})
+    text = tables({**found, "command": "C", "torch": "T", "num_pairs": 9})
+    assert "Scored: 4 of 9 pairs; the others were not run" in text
     assert "| keys-scaled | k | masked |  | 1 |  | 1 | 1 |" in text
     assert "| no-op | 1 | 1 | 0 |" in text
 
