@@ -170,7 +170,7 @@ def _compared(
 ) -> "Comparison":
     from paritrace.compare.engine import compare as compare_runs
     from paritrace.compare.resume_joined import resumed
-    from paritrace.reports.judging_cost import judging_seconds
+    from paritrace.reports.judging_cost import judging_seconds, narrowing_seconds
     from paritrace.reports.keeping import Keeping
     from paritrace.reports.sources import sources_of
     from paritrace.runs.reading import open_run
@@ -191,6 +191,7 @@ def _compared(
             sources=(*sources_of(baseline, side="baseline"), *sources_of(candidate, side="candidate")),
             made_by=f"paritrace {__version__}",
             judge_seconds=judging_seconds(compared.result, baseline=baseline, candidate=candidate),
+            narrow_seconds=narrowing_seconds(baseline=baseline, candidate=candidate),
         )
         stage("writing the result")
         _deliver(keeping, output)
@@ -292,7 +293,8 @@ def _keep_beside_candidate(keeping: "Keeping", output: Output) -> None:
         note(f"the result was not kept: {error.message}; name another place with -o")
         _print(keeping.comparison, output, directory=None, found=False)
         return
-    _print(comparison, output, directory=directory, found=True, judge_seconds=keeping.judge_seconds)
+    costs = (keeping.judge_seconds, keeping.narrow_seconds)
+    _print(comparison, output, directory=directory, found=True, costs=costs)
 
 
 def _seen_from_here(directory: Path) -> Path:
@@ -307,7 +309,7 @@ def _print(
     *,
     directory: Path | None,
     found: bool,
-    judge_seconds: int | None = None,
+    costs: tuple[int | None, int | None] = (None, None),
 ) -> None:
     if output.as_json or output.formats == ("json",):
         from msgspec.structs import replace
@@ -319,5 +321,5 @@ def _print(
         return
     from paritrace.reports.first_screen import Kept, first_screen
 
-    kept = None if directory is None else Kept(str(directory), found, judge_seconds)
+    kept = None if directory is None else Kept(str(directory), found, *costs)
     write_screen(first_screen(comparison, kept=kept))

@@ -24,11 +24,13 @@ class Kept(Struct, frozen=True):
     """Where the result was kept; `found_without_name`: explain and why-not find it when RESULT is left out.
 
     `judge_seconds`: what judging the first finding takes at most; None where it cannot be judged.
+    `narrow_seconds`: what narrowing both runs takes; None where they cannot be run again.
     """
 
     directory: str
     found_without_name: bool = True
     judge_seconds: int | None = None
+    narrow_seconds: int | None = None
 
 
 def first_screen(comparison: Comparison, /, *, kept: Kept | None = None) -> str:
@@ -65,9 +67,10 @@ def first_screen(comparison: Comparison, /, *, kept: Kept | None = None) -> str:
 
 
 def _next(comparison: Comparison, kept: Kept | None) -> Section:
+    narrow = None if kept is None else kept.narrow_seconds
     if kept is None or not kept.found_without_name:
-        return next_commands.section(comparison, kept=False)
-    return next_commands.section(comparison, kept=True, judge_seconds=kept.judge_seconds)
+        return next_commands.section(comparison, kept=False, narrow_seconds=narrow)
+    return next_commands.section(comparison, kept=True, judge_seconds=kept.judge_seconds, narrow_seconds=narrow)
 
 
 def _kept(kept: Kept | None) -> Section:

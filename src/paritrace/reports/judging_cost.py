@@ -25,6 +25,12 @@ def judging_seconds(comparison: Comparison, /, *, baseline: Run, candidate: Run,
     return None if times[0] is None or times[1] is None else 2 * times[0] + times[1]
 
 
+def narrowing_seconds(*, baseline: Run, candidate: Run, files: Files = LOCAL) -> int | None:
+    """Returns the seconds that narrowing takes: both twice, the baseline once more; None where it cannot be done."""
+    times = [_seconds(run, files=files) for run in (baseline, candidate)]
+    return None if times[0] is None or times[1] is None else 3 * times[0] + 2 * times[1]
+
+
 def _seconds(run: Run, *, files: Files) -> int | None:
     """How long the program ran, which is more than a replay waits for; None where it cannot be started again."""
     try:

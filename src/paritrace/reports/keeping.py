@@ -42,6 +42,7 @@ class Keeping(Struct, frozen=True):
     formats: tuple[str, ...] = FORMATS
     token_rows: TokenRowsCompared | None = None
     judge_seconds: int | None = None  # for the screen's next commands
+    narrow_seconds: int | None = None
 
     def key(self) -> str:
         return manifest.key_of(self.comparison, self.sources, made_by=self.made_by)
@@ -68,7 +69,7 @@ def keep(keeping: Keeping, /, directory: Path, *, files: Files, found_without_na
     _require_room(directory, key=key, files=files)
     files.mkdir(directory)
     comparison = _with_reports(keeping)
-    kept = Kept(str(directory), found_without_name, keeping.judge_seconds)
+    kept = Kept(str(directory), found_without_name, keeping.judge_seconds, keeping.narrow_seconds)
     for name in _chosen(keeping):
         _WRITERS[name](keeping, comparison, directory / NAMES[name], files, kept)
     exported = tuple(_exported(directory / NAMES[name], files=files) for name in _chosen(keeping))

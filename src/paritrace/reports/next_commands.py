@@ -21,12 +21,15 @@ class NextCommand(Struct, frozen=True):
     cost: str
 
 
-def section(comparison: Comparison, /, *, kept: bool, judge_seconds: int | None = None) -> Section:
+def section(
+    comparison: Comparison, /, *, kept: bool, judge_seconds: int | None = None, narrow_seconds: int | None = None
+) -> Section:
     """Returns the commands worth the next minute; `kept` says that explain and why-not find the result.
 
-    `judge_seconds`: what `judge` takes; None where the first finding cannot be judged.
+    `judge_seconds`, `narrow_seconds`: what `judge` and `narrow` take; None where they cannot be done.
     """
-    commands = list(_candidates(comparison, kept=kept, judge_seconds=judge_seconds))[:MOST]
+    costs = (judge_seconds, narrow_seconds)
+    commands = list(_candidates(comparison, kept=kept, costs=costs))[:MOST]
     return Section(anchor="next", lines=tuple(_line(command) for command in commands), keep=MOST, spaced=True)
 
 
@@ -36,7 +39,8 @@ def _line(command: NextCommand) -> str:
     return shorten(f"{padded}  {command.purpose} ({command.cost})", width=CONTENT)
 
 
-def _candidates(comparison: Comparison, *, kept: bool, judge_seconds: int | None) -> Iterator[NextCommand]:
+def _candidates(comparison: Comparison, *, kept: bool, costs: tuple[int | None, int | None]) -> Iterator[NextCommand]:
+    judge_seconds, narrow_seconds = costs
     if kept and comparison.findings:
         identity = comparison.findings[0].id
         yield NextCommand(f"paritrace explain {identity}", "records and files", _seconds(READING_SECONDS))
@@ -48,7 +52,10 @@ def _candidates(comparison: Comparison, *, kept: bool, judge_seconds: int | None
             f"paritrace why-not {call.side}:{call.record_id}", "why it is unpaired", _seconds(READING_SECONDS)
         )
     first = comparison.first_difference
-    if first is not None and "op" not in comparison.levels_compared:
+    by_operator = first is not None and "op" not in comparison.levels_compared
+    if by_operator and narrow_seconds is not None:
+        yield _narrow(comparison, seconds=narrow_seconds)
+    elif first is not None and by_operator:
         yield NextCommand(
             f"paritrace run --level op --steps {_from_step(comparison, first)}:{first.step + 1} …",
             "both again, by operator",
@@ -59,6 +66,13 @@ def _candidates(comparison: Comparison, *, kept: bool, judge_seconds: int | None
     if kept and not comparison.findings:
         yield NextCommand("paritrace explain not_seen", "what was not checked", _seconds(READING_SECONDS))
     yield NextCommand(_check(comparison), "one run against itself", _seconds(_compare_seconds(comparison) // 2))
+
+
+def _narrow(comparison: Comparison, *, seconds: int) -> NextCommand:
+    runs = f"{shlex.quote(comparison.baseline.path)} {shlex.quote(comparison.candidate.path)}"
+    command = f"paritrace narrow {runs}"
+    shown = command if width_of(command) <= COMMAND_COLUMNS else "paritrace narrow BASE CAND"
+    return NextCommand(shown, "to the operator", _seconds(seconds))
 
 
 def _from_step(comparison: Comparison, first: Difference) -> int:
