@@ -14,11 +14,13 @@ from torch.distributed.device_mesh import init_device_mesh
 from torch.distributed.tensor import DTensor, Shard
 
 import paritrace
+from paritrace.capture.session import Workload, begin
 from paritrace.capture.settings import CaptureSettings, Selection, parse_levels
 from paritrace.errors import RequestError
 from paritrace.evidence.distributed import Placement
 from paritrace.evidence.dumps import Dumped
 from paritrace.evidence.gaps import CaptureGap, CountedGap, Gap
+from paritrace.runs.envelope import SessionStatus
 from paritrace.runs.pack import pack
 from paritrace.runs.reading import open_run
 from paritrace.runs.removal import remove_run
@@ -356,3 +358,36 @@ for step in range(int(sys.argv[1])):
     loss.backward()
     print(loss.item().hex(), flush=True)
 """
+
+
+def test_what_a_collective_wrote_is_kept_when_it_has_completed(tmp_path: Path) -> None:
+    """CA-31: at dispatch the output is in flight; the last line of a slot counts."""
+    dist.init_process_group("gloo", init_method=f"file://{tmp_path}/store", rank=0, world_size=1)
+    try:
+        tensor = torch.arange(5.0)
+
+        def work() -> None:
+            launched = dist.all_reduce(tensor, async_op=True)
+            assert launched is not None
+            launched.wait()
+
+        kept = keep(tmp_path / "run", work, level="op", dump=("function:c10d.allreduce*",))
+    finally:
+        dist.destroy_process_group()
+
+    first, last = (line.tensor for line in kept.dumped if line.side == "o")
+    assert first == Gap(CaptureGap.IN_FLIGHT)
+    assert kept.tensor(last).array.tolist() == [0.0, 1.0, 2.0, 3.0, 4.0]
+
+
+def test_what_was_asked_for_and_never_came_is_said_at_the_end(tmp_path: Path) -> None:
+    capture = begin(
+        tmp_path / "run",
+        CaptureSettings(dump=Selection(select=("nobody.*", "*")), golden=("", "nowhere"), diff=False),
+        workload=Workload(root=tmp_path, main=None, argv=()),
+    )
+    torch.nn.Linear(2, 2)(torch.ones(1, 2))
+    capture.end(SessionStatus.COMPLETED, metadata={})
+    assert "--dump nobody.* named no call" in capture.summary
+    assert "--golden nowhere named no call" in capture.summary
+    assert capture.summary.count("named no call") == 2

@@ -215,7 +215,10 @@ class Capture:
     @property
     def _tensors(self) -> str:
         store = self.recorder.tensors
-        return "" if store is None else f", {store.kept:,} tensors whole ({store.num_bytes / 1e6:.1f} MB)"
+        if store is None:
+            return ""
+        unmet = "".join(f", {option} named no call" for option in sorted(store.unmet))
+        return f", {store.kept:,} tensors whole ({store.num_bytes / 1e6:.1f} MB){unmet}"
 
     @property
     def _not_seen(self) -> str:

@@ -21,6 +21,7 @@ class TensorStore:
     """Keeps tensors of one session. Used by the workload's thread: what it was given is on disk when it returns.
 
     `kept` counts tensors that are stored, once for each time they were given; `num_bytes` is what this session wrote.
+    `unmet` are the options that named no call so far: what was asked for and never came is said at the end.
     """
 
     def __init__(
@@ -32,6 +33,7 @@ class TensorStore:
         self._count = count
         self._stored: set[str] = set()
         self.kept = 0
+        self.unmet: set[str] = set()
         self.num_bytes = 0
         self.failure: HostError | None = None
 

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import torch
 
 from paritrace.capture.pytorch.kinds import KnownKind
 from paritrace.capture.pytorch.memory import RELEASED, Geometry, holds_bytes, logical_buffer
 from paritrace.capture.recorder import Recorder
+from paritrace.capture.settings import Selection
 from paritrace.capture.tensor_store import TensorStore
 from paritrace.evidence import calls
 from paritrace.evidence.dumps import Dumped, Kept
@@ -22,6 +25,8 @@ class Dumps:
         self._recorder = recorder
         self._store = store
         self._selection = recorder.settings.dump
+        self._unmet = {f"--dump {pattern}": Selection(select=(pattern,)) for pattern in self._selection.select}
+        store.unmet |= self._unmet.keys()
         self._open: dict[int, list[Dumped]] = {}
         self._step_began = 0
         self._flying: dict[tuple[int, int], Dumped] = {}  # outputs of collectives, by call and slot
@@ -31,7 +36,21 @@ class Dumps:
         settings = self._recorder.settings
         if self._selection.everything or not settings.covers(self._recorder.steps.step):
             return False
-        return self._selection.wants(module=module, file=file, function=function)
+        wanted = self._selection.wants(module=module, file=file, function=function)
+        if wanted and self._unmet:
+            for option, pattern in list(self._unmet.items()):
+                if pattern.wants(module=module, file=file, function=function):
+                    self.met(option)
+        return wanted
+
+    def asked(self, options: Iterable[str]) -> None:
+        """Options that have to name a call, beside `--dump`."""
+        self._store.unmet.update(options)
+
+    def met(self, option: str) -> None:
+        """This option has named a call."""
+        self._unmet.pop(option, None)
+        self._store.unmet.discard(option)
 
     def open(self, call: int) -> None:
         """Keep the slots of this call."""

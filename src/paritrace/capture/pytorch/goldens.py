@@ -71,6 +71,7 @@ class Goldens:
         self._kinds = kinds
         self._log = log
         self._patterns = recorder.settings.golden
+        dumps.asked(f"--golden {pattern}" for pattern in self._patterns)
         self._numbers: Counter[str] = Counter()  # forward calls of each module in this step
         self._next = 0
 
@@ -79,7 +80,10 @@ class Goldens:
         steps = self._recorder.steps
         if not self._patterns or steps.backward_depth or not self._recorder.settings.covers(steps.step):
             return False
-        return any(fnmatchcase(module, pattern) for pattern in self._patterns)
+        met = [pattern for pattern in self._patterns if fnmatchcase(module, pattern)]
+        for pattern in met:
+            self._dumps.met(f"--golden {pattern}")
+        return bool(met)
 
     def begins(self, module: torch.nn.Module, name: str, cls: str, arguments: tuple[Any, dict[str, Any]]) -> Begun:
         """A call that is wanted is about to run: keep what it gets."""

@@ -189,7 +189,7 @@ class ModuleObserver:
         """Keep the slots of this call whole if `--dump` selects it, or it is a golden one."""
         dumps = self._dumps
         if dumps is not None and (
-            also or dumps.wants(module=module, file=self._recorder.sites.file(site), function=function)
+            dumps.wants(module=module, file=self._recorder.sites.file(site), function=function) or also
         ):
             dumps.open(record)
 
