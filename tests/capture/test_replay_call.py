@@ -115,6 +115,28 @@ def test_cp26_recorded_gradients_of_outputs_go_in_though_an_argument_has_their_n
     assert answer(module, without, request_of(task, output=tmp_path), args=(), kwargs={})[0].drawn == ("out",)
 
 
+class WithWeights(nn.Module):
+    """An attention that hands out its weights too, or keeps them: nothing goes back through them."""
+
+    def __init__(self, *, hands_out: bool) -> None:
+        super().__init__()
+        self.hands_out = hands_out
+
+    def forward(self, x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor | None]:
+        weights = torch.softmax(x @ x.T, -1)
+        return weights @ x, weights if self.hands_out else None
+
+
+def test_cp26_an_output_that_no_gradient_reached_takes_no_part_in_the_backward(tmp_path: Path) -> None:
+    x = torch.randn(4, 16).requires_grad_()
+    module, other = WithWeights(hands_out=True), WithWeights(hands_out=False)
+    task = task_of(golden_of(module, tmp_path, x), tmp_path, gradients={"out[0]": kept(torch.ones(4, 16), tmp_path)})
+    request = request_of(task, output=tmp_path)
+    replays = [answer(one, task, request, args=(), kwargs={}) for one in (module, other)]
+    ours, theirs = (answered(*found, tmp_path / f"{place}") for place, found in enumerate(replays))
+    assert np.array_equal(ours.arrays["recorded_gradient/args[0]"], theirs.arrays["recorded_gradient/args[0]"])
+
+
 class Ordered(nn.Module):
     """A sum of many terms, front to back or by torch: one function, rounded otherwise."""
 

@@ -97,7 +97,8 @@ def compute(forced: Forced, *, wide: bool, gradients: bool) -> Computed:
             wanted = _asking(forced, copies)
             result.gradients, result.no_gradients = _gradients(result.outputs, wanted, forced.cotangents)
             if result.gradients:
-                result.drawn = tuple(path for path in _ends(result.outputs) if path not in forced.cotangents)
+                ends = _ends(result.outputs, forced.cotangents)
+                result.drawn = tuple(path for path in ends if path not in forced.cotangents)
     if mode is not None:
         result.random, result.narrow = mode.random, tuple(mode.narrow)
     return result
@@ -177,7 +178,7 @@ def _asking(forced: Forced, copies: _Copies) -> dict[str, torch.Tensor]:
 def _gradients(
     outputs: dict[str, torch.Tensor], wanted: dict[str, torch.Tensor], cotangents: Mapping[str, torch.Tensor]
 ) -> tuple[dict[str, torch.Tensor], str]:
-    ends = _ends(outputs)
+    ends = _ends(outputs, cotangents)
     if not ends or not wanted:
         return {}, "no output asks for a gradient" if not ends else "no input and no parameter asks for a gradient"
     given = [_cotangent(path, tensor, cotangents) for path, tensor in ends.items()]
@@ -189,8 +190,10 @@ def _gradients(
     return {path: tensor for path, tensor in zip(wanted, held, strict=True) if tensor is not None}, ""
 
 
-def _ends(outputs: dict[str, torch.Tensor]) -> dict[str, torch.Tensor]:
-    return {path: tensor for path, tensor in outputs.items() if tensor.requires_grad and tensor.is_floating_point()}
+def _ends(outputs: dict[str, torch.Tensor], recorded: Mapping[str, torch.Tensor]) -> dict[str, torch.Tensor]:
+    """The outputs that the backward starts from: those that a gradient reached; where none was recorded, all."""
+    asking = {path: tensor for path, tensor in outputs.items() if tensor.requires_grad and tensor.is_floating_point()}
+    return {path: tensor for path, tensor in asking.items() if path in recorded} or asking
 
 
 def _cotangent(path: str, output: torch.Tensor, recorded: Mapping[str, torch.Tensor]) -> torch.Tensor:
