@@ -65,7 +65,10 @@ class Begun:
 class Goldens:
     """Keeps the forward calls of the modules that `--golden` names."""
 
-    def __init__(self, recorder: Recorder, dumps: Dumps, *, kinds: Kinds, log: WriteLog) -> None:
+    def __init__(
+        self, recorder: Recorder, dumps: Dumps, *, kinds: Kinds, log: WriteLog, active: Callable[[], bool]
+    ) -> None:
+        self._active = active  # not after the capture's end, and never in a forked child
         self._recorder = recorder
         self._dumps = dumps
         self._kinds = kinds
@@ -136,6 +139,8 @@ class Goldens:
         slim = replace(record, inputs="", members=(), generators=())
 
         def hook(gradient: torch.Tensor) -> None:
+            if not self._active():
+                return
             try:
                 with without_function_modes():
                     self.gradient(gradient, slim, path)

@@ -68,7 +68,9 @@ class ModuleObserver:
         self._log = log
         self._dumps = registers.dumps
         self.goldens = (
-            None if registers.dumps is None else Goldens(recorder, registers.dumps, kinds=registers.kinds, log=log)
+            None
+            if registers.dumps is None
+            else Goldens(recorder, registers.dumps, kinds=registers.kinds, log=log, active=lambda: self.active)
         )
         self._root = root
         self._thread = threading.get_ident()
