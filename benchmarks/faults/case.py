@@ -65,6 +65,7 @@ class Expected:
     names: tuple[str, ...] = ()
     ranks: tuple[int, ...] = ()
     microbatch: int | None = None  # None: of any
+    beside: bool = False  # the call that reads what was planted first, where nothing closer is judged: adjacent
 
 
 @dataclass(frozen=True, kw_only=True)

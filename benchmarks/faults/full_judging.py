@@ -1,20 +1,28 @@
 """Rules for pairs behind a benign kernel change: what stands out is judged, not what merely differs (CP-18)."""
 
+from msgspec.structs import replace
+
 from benchmarks.faults.case import Answer, Control, Expected, Fault
 from benchmarks.faults.judging import Sources, answer_for, named_first, same_moment
-from paritrace.compare.result import Comparison, Group
+from paritrace.compare.result import Comparison, Finding, Group
 
 CLAIMED_BEYOND = (Group.EXCEEDS,)
 
 
 def judge_masked(fault: Fault, comparison: Comparison, sources: Sources) -> Answer:
-    """How the first place on the screen stands to the planted one.
+    """How the first place that is not said to be inside round-off stands to the planted one.
 
     Exact: the module (or one inside it), or the line, parameter or batch. Adjacent: the module around it or one beside
     it in the same block. All of it at the planted step, pass and phase.
     """
-    answers = {beyond_answer(expected, comparison, sources) for expected in fault.expected}
+    unexplained = without_explained(comparison)
+    answers = {at_most(expected, beyond_answer(expected, unexplained, sources)) for expected in fault.expected}
     return next((answer for answer in (Answer.EXACT, Answer.ADJACENT) if answer in answers), Answer.MISSED)
+
+
+def at_most(expected: Expected, answer: Answer) -> Answer:
+    """Right where another call is named than the planted one, that is beside it at best."""
+    return Answer.ADJACENT if expected.beside and answer is Answer.EXACT else answer
 
 
 def beyond_answer(expected: Expected, comparison: Comparison, sources: Sources) -> Answer:
@@ -28,6 +36,16 @@ def beyond_answer(expected: Expected, comparison: Comparison, sources: Sources) 
     if first.module == expected.module or first.module.startswith(f"{expected.module}."):
         return Answer.EXACT
     return Answer.ADJACENT if beside(first.module, expected.module) else Answer.MISSED
+
+
+def without_explained(comparison: Comparison) -> Comparison:
+    """Without the findings of which the comparison itself says that round-off explains them."""
+    left = tuple(found for found in comparison.findings if not is_explained(found))
+    return replace(comparison, findings=left, first_difference=comparison.first_difference if left else None)
+
+
+def is_explained(found: Finding) -> bool:
+    return found.place.group is Group.WITHIN or found.strength.startswith("inside ")
 
 
 def beside(named: str, expected: str) -> bool:

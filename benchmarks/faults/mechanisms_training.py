@@ -92,6 +92,7 @@ def at_line(name: str, mechanism: str, *edits: Edit, source: str = "") -> Mechan
             Answer(groups=JUDGED, phase="forward", file=file, at="# PLANT"),
             Answer(groups=JUDGED, phase="loss"),
             Answer(groups=JUDGED, phase="forward", module=ROOT),
+            *(Answer(groups=JUDGED, phase="backward", module=module, beside=True) for module in (ROOT, "head")),
         ),
         masks=BEHIND_BLOCK,
         layers=(1,),

@@ -48,6 +48,7 @@ class Answer:
     at: str = ""
     names: tuple[str, ...] = ()
     later: int = 0
+    beside: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -174,4 +175,5 @@ def expected(answer: Answer, placement: Placement) -> Expected:
         at=answer.at,
         module=filled(answer.module, placement),
         names=tuple(filled(name, placement) for name in answer.names),
+        beside=answer.beside,
     )

@@ -65,6 +65,23 @@ def test_the_pass_of_a_micro_batch_is_judged_too() -> None:
     assert judge_masked(fault, judged(microbatch=0), SOURCES) is Answer.MISSED
 
 
+def test_the_call_that_reads_a_mistake_outside_every_module_is_beside_it() -> None:
+    expected = (Expected(groups=("exceeds",), module="head", phase="backward", step=1, beside=True),)
+    fault = Fault(name="x", mechanism="", candidate=Variant(), expected=expected)
+    assert judge_masked(fault, judged(module="head", phase="backward"), SOURCES) is Answer.ADJACENT
+    assert judge_masked(fault, judged(module="head"), SOURCES) is Answer.MISSED
+
+
+def test_what_is_said_to_be_inside_round_off_is_passed_over() -> None:
+    place = difference(module="blocks.1.attention", step=1, group=Group.EXCEEDS)
+    kernel = finding(difference(group=Group.ORIGINATES))
+    explained = replace(kernel, strength="inside round-off: error 1e-07, expected 1e-07")
+    behind = replace(result(place), findings=(explained, finding(place)))
+    assert judge_masked(JUDGED, behind, SOURCES) is Answer.EXACT
+    assert judge_masked(JUDGED, replace(behind, findings=(kernel, finding(place))), SOURCES) is Answer.MISSED
+    assert judge_masked(JUDGED, replace(behind, findings=(explained,)), SOURCES) is Answer.MISSED
+
+
 def test_a_control_behind_a_kernel_change_may_differ_but_not_stand_out() -> None:
     control = Control(name="x", mechanism="")
     assert claims_beyond(control, judged(group=Group.ORIGINATES)) == []
