@@ -89,7 +89,7 @@ def test_cp5_rules_that_conflict_are_refused(rules: tuple[str, ...], conflict: s
     assert [conflict in detail for detail in caught.value.details] == [True]
 
 
-@pytest.mark.parametrize("text", ["a", "a=a", "function:=g", "function:f=", "line:a=b", "candidate@x:a=b", "a=b=c"])
+@pytest.mark.parametrize("text", ["a", "=", "function:=g", "function:f=", "line:a=b", "candidate@x:a=b", "a=b=c"])
 def test_cp5_what_is_no_map_is_refused(text: str) -> None:
     with pytest.raises(RequestError) as caught:
         parse_map(text)
@@ -102,6 +102,9 @@ def test_cp5_the_rule_that_names_most_of_a_path_counts_in_any_order() -> None:
         assert [read.spelled(name) for name in ("m.b", "m.a.w", "m.ab", "mm")] == ["n.b", "o.w", "n.ab", "mm"]
         assert Settings(renamings=maps(*rules)).seen_from("candidate", 0).spelled("m.b") == "m.b"
     assert parse_map("file:src/=lib/").of is Of.FILE
+    kept = Settings(renamings=maps("m=n", "m.a=m.a")).seen_from("baseline", 0)
+    assert [kept.spelled(name) for name in ("m.b", "m.a.w")] == ["n.b", "m.a.w"]
+    assert not kept.is_declared("m.a", of=Of.MODULE)
 
 
 # --- CP-4 ---------------------------------------------------------------------------------------------------------

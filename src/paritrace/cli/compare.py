@@ -20,6 +20,7 @@ from paritrace.errors import ParitraceError, RequestError
 if TYPE_CHECKING:
     from paritrace.compare.judged_by import JudgedBy
     from paritrace.compare.policy import LoadedPolicy
+    from paritrace.compare.renamings import Renaming
     from paritrace.compare.result import Comparison
     from paritrace.compare.resume_boundary import Asked
     from paritrace.compare.settings import Settings
@@ -127,7 +128,6 @@ def compare(  # noqa: PLR0913  one parameter per option of the synopsis; they be
     from paritrace.cli.selections import parse_ranks, parse_steps
     from paritrace.compare.folds_dims import parse_dims
     from paritrace.compare.masks import parse_mask
-    from paritrace.compare.renamings import parse_map, without_conflicts
     from paritrace.compare.resume_boundary import parse_resume
     from paritrace.compare.settings import Settings
 
@@ -138,7 +138,7 @@ def compare(  # noqa: PLR0913  one parameter per option of the synopsis; they be
         ignore=ignore,
         strip_prefix=strip_prefix,
         dims=tuple(parse_dims(text) for text in dims),
-        renamings=without_conflicts([parse_map(text) for text in maps]),
+        renamings=read_maps(maps),
         masks=tuple(parse_mask(text) for text in masks),
         policy=None if policy is None else read_policy(policy, allow=allow),
     )
@@ -146,6 +146,21 @@ def compare(  # noqa: PLR0913  one parameter per option of the synopsis; they be
     output_to = Output(path=output, formats=formats, as_json=as_json)
     found = _compared((base, cand), settings, judges, Engine(engine, workers), output=output_to)
     return status_of_comparison(found, asked)
+
+
+def read_maps(maps: Sequence[str]) -> "tuple[Renaming, ...]":
+    """The maps that were given as A=B, and the accepted ones of files.
+
+    Raises:
+        RequestError: Refused: `bad_map`, `bad_name_map`, `conflicting_maps`.
+        HostError: Refused: a file cannot be read.
+    """
+    from paritrace.compare.name_map_file import accepted_maps
+    from paritrace.compare.renamings import parse_map, without_conflicts
+    from paritrace.files import LOCAL
+
+    found = [(parse_map(text),) if "=" in text else accepted_maps(LOCAL.read(Path(text)), name=text) for text in maps]
+    return without_conflicts([rule for rules in found for rule in rules])
 
 
 def read_policy(path: Path, *, allow: Sequence[str] = ()) -> "LoadedPolicy":

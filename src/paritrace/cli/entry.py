@@ -38,6 +38,7 @@ COMMANDS = {
     "isolate": Entry("paritrace.cli.isolate:isolate", "Replay every module of one run on the inputs of another."),
     "capsule": Entry("paritrace.cli.capsule:capsule", "Write a finding's call as a folder that runs by itself."),
     "align": Entry("paritrace.cli.align:align", "Apply a review of pairs to a kept comparison."),
+    "propose-map": Entry("paritrace.cli.propose_map:propose_map", "Propose maps of names from sums of parameters."),
     "demo": Entry("paritrace.cli.demo:demo", "Capture and compare two small trainings that differ by one mistake."),
     "runs": Entry("paritrace.cli.runs:runs", "List, show, verify, pack and remove runs."),
     "schema": Entry("paritrace.cli.schema:schema", "Print the JSON Schema of a format."),

@@ -43,6 +43,7 @@ FORMATS = {
     "alignment-map": Format(
         ("paritrace.compare.alignment:AlignmentMap",), "MAP of `align`: a review of the pairs of a kept comparison"
     ),
+    "name-map": Format(("paritrace.compare.proposals:NameMap",), "what `propose-map` writes and `compare --map` reads"),
     "policy": Format(("paritrace.compare.policy:Policy",), "a policy of `compare --policy`, written as TOML"),
     "catalog": Format(("paritrace.runs.catalog:Catalog",), "`runs ls --json`"),
     "run-summary": Format(("paritrace.runs.showing:RunSummary",), "`runs show --json`"),

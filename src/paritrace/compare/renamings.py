@@ -70,12 +70,18 @@ def rule_for(name: str, rules: Sequence[Renaming], *, of: Of, side: str, rank: i
 def parse_map(text: str) -> Renaming:
     """Read `[SIDE[@RANK]:][module:|file:|function:]OLD=NEW`; without a side, names of the baseline.
 
+    `OLD=OLD` keeps a name as it is where a map of something around it would change it.
+
     Raises:
         RequestError: Refused, `bad_map`.
     """
     match = _MAP.fullmatch(text)
     of = Of(match["of"] or Of.MODULE) if match is not None else Of.MODULE
-    if match is None or match["old"] == match["new"] or (of is Of.FUNCTION and not (match["old"] and match["new"])):
+    if (
+        match is None
+        or not (match["old"] or match["new"])
+        or (of is Of.FUNCTION and "" in (match["old"], match["new"]))
+    ):
         raise RequestError(
             f"--map {text!r} is not OLD=NEW",
             code="bad_map",
