@@ -118,7 +118,7 @@ class Upcasting(TorchDispatchMode):
 
     def _enters(self, module: torch.nn.Module, _: Any) -> None:
         if self._depth == 0:
-            self._lift_module(module)
+            self.lift_module(module)
         self._depth += 1
 
     def _left(self, *_: Any) -> None:
@@ -127,7 +127,7 @@ class Upcasting(TorchDispatchMode):
     def _registered(self, parent: torch.nn.Module, _: str, child: Any) -> None:
         """DDP makes buckets of its module's parameters as they are then."""
         if isinstance(parent, DistributedDataParallel) and isinstance(child, torch.nn.Module):
-            self._lift_module(child)
+            self.lift_module(child)
 
     def _steps(self, optimizer: torch.optim.Optimizer, *_: Any) -> None:
         """State that was made or loaded before the parameters were lifted; counters of steps stay as they are."""
@@ -138,7 +138,8 @@ class Upcasting(TorchDispatchMode):
                 if isinstance(tensor, torch.Tensor) and tensor.dim():
                     self._widen(tensor)
 
-    def _lift_module(self, module: torch.nn.Module) -> None:
+    def lift_module(self, module: torch.nn.Module) -> None:
+        """Widen its parameters and buffers; from then on operators beside them work wider."""
         for tensor in (*module.parameters(), *module.buffers()):
             self._widen(tensor)
         self._lifted = True
