@@ -79,9 +79,10 @@ def addresses(given: Declaration) -> Addresses:
 
 def sample_name(value: object) -> str:
     """How a sample's id is spelt: a number in decimals, a text of up to 64 characters as it is, else its digest."""
+    whole: Any = value
     if isinstance(value, (bool, np.bool_)) or not isinstance(value, (int, str, np.integer)):
-        raise UnclearError(f"a sample's id is a {type(value).__name__}, neither a text nor a whole number")
-    text = str(value)
+        raise UnclearError(f"a sample's id is a {type(whole).__name__}, neither a text nor a whole number")
+    text = str(whole)
     if len(text) <= MAX_CLEAR:
         return text
     return f"sha256:{sha256(text.encode('utf-8', 'surrogatepass')).hexdigest()[:32]}"
@@ -156,7 +157,8 @@ def _by_position_ids(index: Numbers, found: Numbers) -> tuple[Numbers, Numbers]:
 
 
 def _whole(index: Numbers, tokens: Numbers) -> tuple[Numbers, Numbers]:
-    return _spread(index, tokens.shape), np.broadcast_to(np.arange(tokens.shape[-1]), tokens.shape)
+    places: Numbers = np.arange(tokens.shape[-1], dtype=np.int64)
+    return _spread(index, tokens.shape), np.broadcast_to(places, tokens.shape)
 
 
 def _shape_of(given: Declaration) -> tuple[int, ...] | None:

@@ -56,7 +56,8 @@ class Column:
 
     def has_tops(self, rows: Whole) -> bool:
         """Whether all these rows are of parts that keep what a choice is made from."""
-        return bool(rows.size) and all(self.parts[part].tops.size for part in set(self.part[rows].tolist()))
+        held = [self.part_of(row) for row in rows.tolist()]
+        return bool(held) and all(part.tops.size for part in held)
 
     def top(self, row: int) -> tuple[int, float]:
         """The place of the largest element of a row, and its lead."""

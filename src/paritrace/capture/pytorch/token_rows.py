@@ -11,7 +11,9 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
-from paritrace.capture.addresses import NO_TOKEN, Addresses, Declaration, Numbers, UnclearError, addresses
+from paritrace.capture.addresses import NO_TOKEN, Addresses, Declaration, Numbers, UnclearError
+from paritrace.capture.addresses import addresses as addresses_of
+from paritrace.capture.levels import DIGEST
 from paritrace.capture.pytorch.flatten import tensors
 from paritrace.capture.pytorch.internals import without_function_modes
 from paritrace.capture.pytorch.kinds import KnownKind
@@ -22,7 +24,6 @@ from paritrace.capture.pytorch.storages import WriteLog
 from paritrace.capture.recorder import Recorder
 from paritrace.capture.token_rows import Rows
 from paritrace.evidence.arrays import as_bytes
-from paritrace.evidence.calls import Level
 from paritrace.evidence.dtypes import dtype_of
 from paritrace.evidence.gaps import CountedGap
 from paritrace.evidence.row_summaries import row_values, summarise_rows
@@ -80,17 +81,18 @@ class RowObserver:
             found = self._guarded(self._declare, given)
         return found if isinstance(found, Rows) else Rows()
 
-    def observe(self, found: Addresses, name: str, tensor: torch.Tensor, semantics: str | None) -> None:
+    def observe(self, addresses: Addresses, name: str, tensor: torch.Tensor, semantics: str | None) -> None:
         """`Rows.observe`."""
+        found = addresses
         if self._here() and self._recording(self._recorder.steps.step):
             with without_function_modes():
                 self._write_waiting()
                 if self._guarded(self._record, found, (name, -1), tensor, semantics) is False:
                     self._miss(f"{name} of shape {tuple(tensor.shape)}, declared {found.shape}")
 
-    def hold(self, found: Addresses) -> None:
+    def hold(self, addresses: Addresses) -> None:
         """A `with` block begins."""
-        self._held.append(found)
+        self._held.append(addresses)
 
     def let_go(self) -> None:
         """It ends, and with it the declaration."""
@@ -127,7 +129,7 @@ class RowObserver:
     # --- recording -----------------------------------------------------------------------------------------------
 
     def _recording(self, step: int) -> bool:
-        return self._recorder.plan.written(step) != {Level.DIGEST}
+        return bool(self._recorder.plan.written(step) - DIGEST)
 
     def _guarded(self, action: Callable[..., object], *args: Any) -> object:
         try:
@@ -142,7 +144,7 @@ class RowObserver:
     def _declare(self, given: dict[str, object]) -> Rows:
         try:
             numbers = {name: _numbers(value) for name, value in given.items() if name != "ids" and value is not None}
-            found = addresses(Declaration(ids=_ids(given["ids"]), **numbers))
+            found = addresses_of(Declaration(ids=_ids(given["ids"]), **numbers))
             for name in {TOKENS, POSITIONS} & numbers.keys():
                 if numbers[name].size != found.index.size:
                     raise UnclearError(f"{name} of shape {numbers[name].shape}, rows of shape {found.shape}")
