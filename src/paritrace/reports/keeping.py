@@ -100,8 +100,9 @@ def _with_reports(keeping: Keeping) -> Comparison:
 
 
 def _chosen(keeping: Keeping) -> tuple[str, ...]:
-    with_rows = keeping.token_rows is not None and "parquet" in keeping.formats
-    return tuple(name for name in NAMES if name in keeping.formats or (name == "rows" and with_rows))
+    rows = () if keeping.token_rows is None else ("rows",)
+    wanted = {*keeping.formats, *rows} if "parquet" in keeping.formats else {*keeping.formats}
+    return tuple(name for name in NAMES if name in wanted and (name != "rows" or rows))
 
 
 def _require_room(directory: Path, *, key: str, files: Files) -> None:
