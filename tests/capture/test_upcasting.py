@@ -1,6 +1,7 @@
 """Running wider without a change to the program: what is lifted, what keeps its identity, what is counted (CP-10b)."""
 
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 import torch
@@ -18,7 +19,7 @@ def mode() -> Iterator[Upcasting]:
 def test_parameters_keep_their_identity_and_gradients_and_optimizer_state_are_wide(mode: Upcasting) -> None:
     model = torch.nn.Sequential(torch.nn.Linear(3, 3), torch.nn.BatchNorm1d(3))
     before = list(model.parameters())
-    optimizer = torch.optim.AdamW(before, lr=0.1)
+    optimizer: Any = torch.optim.AdamW(before, lr=0.1)
     mode.lift_module(model)
     model(torch.ones(4, 3)).square().mean().backward()
     optimizer.step()
@@ -64,7 +65,7 @@ def test_what_is_written_in_place_keeps_its_dtype_and_is_counted(mode: Upcasting
     kept += value
     table[torch.tensor([1])] = value
     assert kept.dtype is table.dtype is torch.float32
-    assert torch.equal(kept, value.float())
+    assert (kept - value).abs().max().item() < 1e-6  # rounded once, when it was written
     told = mode.facts()["not_lifted"]
     assert told.startswith("2 results: ")
     assert "aten::add_ 1" in told
