@@ -68,6 +68,15 @@ def test_cp26_an_ill_conditioned_function_stays_one_function_though_float64_itse
     assert call(ours, theirs).functions is Functions.SAME
 
 
+def test_cp26_what_is_zero_but_for_round_off_is_one_function() -> None:
+    """As the gradient of a bias before a norm: 1e-8 in float32, 1e-17 in float64, and nothing agrees but its size."""
+    noise, other = np.sin(np.arange(500.0)), np.cos(np.arange(500.0) * 7)
+    found = call(answer(1e-8 * noise, 1e-17 * other), answer(1e-8 * other, 1e-17 * noise))
+    assert found.functions is Functions.SAME
+    zeros = np.zeros(500)
+    assert call(answer(zeros, 1e-17 * other), answer(zeros, 1e-17 * noise)).functions is Functions.EQUAL
+
+
 def test_cp26_without_float64_no_direction_is_claimed() -> None:
     found = call(answer(rounded(TRUE), None, no_reference="because"), answer(rounded(TRUE, 3), TRUE))
     assert (found.functions, found.nearer) == (Functions.UNDETERMINED, Nearer.NO_REFERENCE)

@@ -66,6 +66,12 @@ def different() -> Judged:
     return judged(call(*kinds, out, remarks=("the candidate's own: mask",)), call(*kinds, out, rank=1))
 
 
+def other_backward() -> Judged:
+    kinds = (Functions.EQUAL, Nearer.NEITHER)
+    gradient = tensor("weight", Functions.DIFFERENT, Nearer.NO_REFERENCE, apart=0.5, apart_float64=0.5)
+    return judged(call(*kinds, tensor("out", *kinds, apart=0.0, apart_float64=0.0), gradient))
+
+
 def neither() -> Judged:
     kinds = (Functions.SAME, Nearer.NEITHER)
     return judged(call(*kinds, tensor("out", *kinds)))

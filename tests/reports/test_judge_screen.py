@@ -15,6 +15,7 @@ JUDGED: dict[str, Callable[[], Judged]] = {
     "same": judgements.same,
     "different": judgements.different,
     "neither": judgements.neither,
+    "other_backward": judgements.other_backward,
     "undetermined": judgements.undetermined,
     "equal": judgements.equal,
     "refused": judgements.refused,

@@ -89,7 +89,7 @@ def _judged(own: ReplayedTensor, other: ReplayedTensor, baseline: Answer, candid
             made, functions=Functions.EQUAL if equal else Functions.UNDETERMINED, why=_no_reference(baseline, candidate)
         )
     return _against_reference(
-        _with(made, apart_float64=apart(our_wide, their_wide)),
+        _with(made, apart_float64=apart(our_wide, their_wide, ours, theirs)),
         (ours, our_wide),
         (theirs, their_wide),
         equal=equal,
@@ -125,11 +125,14 @@ def nearer(own: UlpErrors, other: UlpErrors, /) -> Nearer:
 
 
 def _is_same(made: JudgedTensor) -> bool:
-    """Whether the float64 results agree as those of one function do, given how far the recorded ones are apart."""
-    if made.apart_float64 is None:
+    """Whether the float64 results agree as those of one function do, given how far the recorded ones are apart.
+
+    Where both recorded nothing but zeros, what float64 makes of zero is round-off.
+    """
+    if made.apart_float64 is None or made.apart is None:
         return True
     wider = max(FORMATS[made.dtype_baseline].epsilon, FORMATS[made.dtype_candidate].epsilon)
-    shrunk = (made.apart or 0.0) * FLOAT64_EPSILON / wider * ROUNDING_ROOM
+    shrunk = made.apart * FLOAT64_EPSILON / wider * ROUNDING_ROOM
     return made.apart_float64 <= max(SAME_FUNCTION, 0.0 if math.isinf(shrunk) else shrunk)
 
 

@@ -96,19 +96,23 @@ def relative_norm(errors: Values, reference: Values, /) -> float | None:
     return float(np.linalg.norm(errors / scale) / own)
 
 
-def apart(one: Values, other: Values, /) -> float | None:
-    """Returns the norm of the difference of two tensors over the larger norm; infinite where one alone is finite.
+def apart(one: Values, other: Values, /, *beside: Values) -> float | None:
+    """Returns the norm of the difference of two tensors over the largest norm of both and of those `beside` them.
 
-    None where both are all zero, or hold nothing that is finite.
+    What is zero but for round-off is measured so against the round-off of a coarser dtype beside it. Infinite where one
+    alone is finite; None where all are zero, or hold nothing that is finite.
     """
     one, other = one.reshape(-1), other.reshape(-1)
     both = np.isfinite(one) & np.isfinite(other)
     same = (np.isnan(one) & np.isnan(other)) | (one == other)
     if np.any(~both & ~same):
         return math.inf
-    one, other = one[both], other[both]
-    larger = max(one, other, key=lambda values: float(np.abs(values).max(initial=0.0)))
-    return relative_norm(one - other, larger)
+    known = [one[both], other[both], *(values.reshape(-1)[np.isfinite(values.reshape(-1))] for values in beside)]
+    scale = max((float(np.abs(values).max(initial=0.0)) for values in known), default=0.0)
+    if not scale:
+        return None
+    norms = [float(np.linalg.norm(values / scale)) for values in known]
+    return float(np.linalg.norm(known[0] / scale - known[1] / scale)) / max(norms)
 
 
 def _histogram(units: Values) -> tuple[int, ...]:

@@ -17,7 +17,7 @@ def judge_screen(judged: Judged, /, *, directory: str = "") -> str:
     """Returns the screen as plain text."""
     call = judged.call
     sections = (
-        Section("judged", paragraph(f"{judged.finding}: {judged.about}, step {call.step}, rank {call.rank}", most=3)),
+        Section("judged", paragraph(f"{judged.finding}: {judged.about}, step {call.step}, rank {call.rank}", most=4)),
         Section("same", tuple(_verdict(call)), keep=3, most=6, spaced=True),
         Section("nearer", tuple(_nearer_lines(call)), keep=2, most=4),
         Section("outputs", tuple(_table(call, gradient=False)), keep=3, most=8, spaced=True),
@@ -31,7 +31,24 @@ def judge_screen(judged: Judged, /, *, directory: str = "") -> str:
 
 
 def verdict(call: JudgedCall, /) -> str:
-    """Says, in one sentence, whether both sides compute one function."""
+    """Says whether both sides compute one function, and where their gradients do not."""
+    backward = _backward(call)
+    if call.functions is Functions.EQUAL and backward:
+        return f"On the same inputs both sides give the same bits. {backward}"
+    return f"{_forward(call)} {backward}".strip()
+
+
+def _backward(call: JudgedCall) -> str:
+    """Of gradients that are another function although the outputs are not."""
+    apart = [tensor for tensor in call.tensors if tensor.gradient and tensor.functions is Functions.DIFFERENT]
+    if call.functions is Functions.DIFFERENT or not apart:
+        return ""
+    worst = max(apart, key=lambda tensor: tensor.apart_float64 or 0.0)
+    number = "1 gradient is" if len(apart) == 1 else f"{len(apart)} gradients are"
+    return f"But {number} another function: that of {worst.path} is {figure(worst.apart_float64)} apart in float64."
+
+
+def _forward(call: JudgedCall) -> str:
     if call.refused:
         return f"not judged: {call.refused}"
     worst = worst_output(call)
