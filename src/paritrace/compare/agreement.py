@@ -2,16 +2,18 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import NamedTuple
+
+import numpy as np
 
 from paritrace.compare.collective_fields import Both, packed_otherwise, plainly_alike, unlike, waits_otherwise
 from paritrace.compare.folds_apart import Apart, limited
-from paritrace.compare.input_evidence import SlotFact
 from paritrace.compare.result import Agreement, Status
+from paritrace.compare.slot_pairs import Pattern, unequal
 from paritrace.compare.slots import Incomparable, Judged, SlotPair, judge
 from paritrace.compare.translate import Side
 from paritrace.correspondence.pairing import Pairing
-from paritrace.evidence.calls import Call
 from paritrace.evidence.gaps import CaptureGap, Gap
 
 
@@ -42,6 +44,12 @@ class Sides:
     same_scheme: bool
     apart: Apart = Apart.NO  # how far the two runs are laid out otherwise
 
+    def paired_contexts(self) -> list[int]:
+        """The baseline's contexts with a call that is paired."""
+        paired = np.array(self.pairing.partner_a, dtype=np.int64) >= 0
+        found: list[int] = np.unique(self.baseline.calls.column("context")[paired]).tolist()
+        return found
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Agreements:
@@ -62,62 +70,32 @@ class Agreements:
 def agreements(sides: Sides) -> Agreements:
     """Judge every pair; equal facts without gaps need no second look."""
     ours, theirs = sides.baseline, sides.candidate
+    partners = np.array(sides.pairing.partner_a, dtype=np.int64)
+    first = np.flatnonzero(partners >= 0)
+    tagged = ours.recorded.tagged or theirs.recorded.tagged
+    special = np.isin(first, list(ours.collectives)) if sides.same_scheme and not tagged else np.ones(len(first), bool)
+    by_bits = sides.same_scheme and not tagged and sides.apart is Apart.NO
+    plain = lru_cache(maxsize=None)(_by_bits)
     verdicts: dict[int, Verdict] = {}
-    for i, j in enumerate(sides.pairing.partner_a):
-        if j < 0:
+    for i, j, equal, pattern in unequal(ours.words, theirs.words, pairs=(first, partners[first]), also=special):
+        collective = i in ours.collectives
+        if equal and sides.same_scheme and not tagged and collective and plainly_alike(_collectives(sides, i, j)):
             continue
-        if (
-            ours.records.inputs[i] == theirs.records.inputs[j]
-            and ours.output_facts[i] == theirs.output_facts[j]
-            and sides.same_scheme
-            and not _has_gap(ours.calls[i])
-            and not ours.recorded.tagged
-            and not theirs.recorded.tagged
-            and (i not in ours.collectives or plainly_alike(_collectives(sides, i, j)))
-        ):
-            continue
-        verdicts[i] = _by_bits(sides, i, j) or _verdict(sides, i, j)
+        simple = by_bits and not collective and pattern is not None
+        verdicts[i] = plain(pattern) if simple else _verdict(sides, i, j)
     return Agreements(verdicts=verdicts)
 
 
-def _by_bits(sides: Sides, i: int, j: int) -> Verdict | None:
-    """The verdict where bits alone decide, which is nearly always; None where something needs a closer look."""
-    ours, theirs = sides.baseline, sides.candidate
-    special = ours.recorded.tagged or theirs.recorded.tagged or i in ours.collectives or sides.apart is not Apart.NO
-    if not sides.same_scheme or special:
-        return None
-    inputs = _differing_bits(ours.input_facts[i], theirs.input_facts[j])
-    outputs = _differing_bits(ours.output_facts[i], theirs.output_facts[j])
-    if inputs is None or outputs is None:
-        return None
+def _by_bits(pattern: Pattern) -> Verdict:
+    """The verdict where bits alone decide, which is nearly always; one record for all pairs that differ alike."""
     return Verdict(
-        inputs=inputs,
-        outputs=outputs,
-        scalars=ours.scalar_facts[ours.calls[i].scalars] != theirs.scalar_facts[theirs.calls[j].scalars],
-        compared=len(ours.input_facts[i]) + len(ours.output_facts[i]),
+        inputs=pattern.differing_inputs,
+        outputs=pattern.differing_outputs,
+        scalars=pattern.scalars,
+        compared=pattern.inputs + pattern.outputs,
         unseen_inputs=(),
         unseen_outputs=(),
     )
-
-
-def _differing_bits(ours: tuple[SlotFact, ...], theirs: tuple[SlotFact, ...]) -> tuple[int, ...] | None:
-    """The places of slots with other bits; None unless names and kinds are the same and everything was captured."""
-    if len(ours) != len(theirs):
-        return None
-    found: list[int] = []
-    for place, (left, right) in enumerate(zip(ours, theirs, strict=True)):
-        if left[0] != right[0] or left[1] != right[1] or type(left[2]) is not str or type(right[2]) is not str:
-            return None
-        if left[2] != right[2]:
-            found.append(place)
-    return tuple(found)
-
-
-def _has_gap(call: Call) -> bool:
-    for slot in call.inputs:
-        if type(slot.bits) is not str:
-            return True
-    return any(type(slot.bits) is not str for slot in call.outputs)
 
 
 def _collectives(sides: Sides, i: int, j: int) -> Both:
@@ -157,8 +135,9 @@ def judged_slots(sides: Sides, i: int, j: int, *, direction: str) -> Iterator[Ju
     """Judge the slots of one direction, matched by name."""
     ours, theirs = sides.baseline, sides.candidate
     packed = i in ours.collectives and packed_otherwise(_collectives(sides, i, j))
-    left = ours.calls[i].inputs if direction == "i" else ours.calls[i].outputs
-    right = theirs.calls[j].inputs if direction == "i" else theirs.calls[j].outputs
+    mine, other_call = ours.calls[i], theirs.calls[j]
+    left = mine.inputs if direction == "i" else mine.outputs
+    right = other_call.inputs if direction == "i" else other_call.outputs
     places = {theirs.recorded.names[slot.name]: place for place, slot in enumerate(right)}
     for place, slot in enumerate(left):
         other = places.pop(ours.recorded.names[slot.name], None)
@@ -170,8 +149,8 @@ def judged_slots(sides: Sides, i: int, j: int, *, direction: str) -> Iterator[Ju
             right[other],
             (ours.recorded.kinds[slot.kind], theirs.recorded.kinds[right[other].kind]),
             (
-                ours.recorded.details.get((ours.calls[i].id, direction, place)),
-                theirs.recorded.details.get((theirs.calls[j].id, direction, other)),
+                ours.recorded.details.get((mine.id, direction, place)),
+                theirs.recorded.details.get((other_call.id, direction, other)),
             ),
             sides.same_scheme,
             ours.kind_words[slot.kind] == theirs.kind_words[right[other].kind],

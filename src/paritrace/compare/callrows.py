@@ -51,8 +51,8 @@ class CallRows:
             compared = rank.comparison()
             for side in (0, 1):
                 spelled = _Spelling(compared, side, regrouped=regrouped, kept=self._kept)
-                for index in range(len(spelled.side.calls)):
-                    yield spelled.row(index)
+                for index, call in enumerate(spelled.side.calls):
+                    yield spelled.row(index, call)
 
 
 class _Spelling:
@@ -74,10 +74,10 @@ class _Spelling:
         self._scalars: dict[int, str] = {}
         self._strides: dict[int, tuple[int, ...]] = {}
 
-    def row(self, index: int) -> CallRow:
+    def row(self, index: int, call: Call) -> CallRow:
         """The row of one call."""
         of, side = self._of, self.side
-        call, partner = side.calls[index], self._partners[index]
+        partner = self._partners[index]
         step, microbatch, phase = side.context_of(index)
         site = side.recorded.sites[call.site]
         ours = index if self._number == 0 else partner
@@ -103,7 +103,7 @@ class _Spelling:
             correspondence=Correspondence.PAIRED if paired else Correspondence.UNDETERMINED,
             basis=of.sides.pairing.basis[ours] if paired else None,
             reason=None if paired else of.reasons[self._number][index],
-            partner=self._other().calls[partner].id if paired else -1,
+            partner=self._other().calls.values("id")[partner] if paired else -1,
             reordered=paired and ours in of.sides.pairing.reordered,
             difference_class=judgement.difference_class,
             group=self._group(ours) if paired else None,
@@ -233,9 +233,9 @@ def _key_texts(of: RankComparison) -> dict[object, str]:
     """Each key in words: as the baseline spells it, or the candidate where only it has the key."""
     texts: dict[object, str] = {}
     for name, side in (("baseline", of.sides.baseline), ("candidate", of.sides.candidate)):
-        for call, key in zip(side.calls, side.records.keys, strict=True):
+        for index, key in enumerate(side.records.keys):
             if key not in texts:
-                site = side.recorded.sites[call.site]
-                function = side.recorded.functions[call.function].name
+                site = side.recorded.sites[side.calls.values("site")[index]]
+                function = side.recorded.functions[side.calls.values("function")[index]].name
                 texts[key] = f"{function} at {site.file}:{site.line} ({name}'s line)"
     return texts

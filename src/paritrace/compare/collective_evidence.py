@@ -2,9 +2,8 @@
 
 from paritrace.compare.collective_words import sides_of
 from paritrace.compare.ranks import DROPPING, RankComparison
-from paritrace.compare.translate import LEVELS, Side
+from paritrace.compare.translate import Side
 from paritrace.correspondence.vocabulary import Unpaired
-from paritrace.evidence.calls import Level
 from paritrace.evidence.gaps import CountedGap
 
 UNSEEN = DROPPING | {
@@ -32,14 +31,5 @@ def _is_whole(side: Side) -> bool:
 
 def steps_with_operators(of: RankComparison) -> set[int]:
     """The steps of which both sides recorded operators, among which collectives are."""
-    ours, theirs = (
-        {
-            side.recorded.contexts[context].step
-            for context, layer in {
-                (call.context, layer) for call, layer in zip(side.calls, side.records.layers, strict=True)
-            }
-            if layer == LEVELS[Level.OP]
-        }
-        for side in sides_of(of)
-    )
+    ours, theirs = (side.steps_with_operators() for side in sides_of(of))
     return ours & theirs

@@ -99,7 +99,7 @@ def _common_steps(sessions: Sequence[SessionCoverage]) -> tuple[int, ...]:
 
 
 def _steps(session: Recorded) -> set[int]:
-    used = {call.context for call in session.calls}
+    used = session.calls.distinct("context")
     return {session.contexts[context].step for context in used} | {mark.step for mark in session.steps}
 
 

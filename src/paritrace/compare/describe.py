@@ -215,8 +215,8 @@ def _next_to_see(of: RankComparison, i: int) -> tuple[str, ...]:
 
 
 def _reads(side: Side, reader: int, maker: int) -> bool:
-    identity = side.calls[maker].id
-    return any(not isinstance(slot.source, int) and slot.source[0] == identity for slot in side.calls[reader].inputs)
+    identity = side.calls.values("id")[maker]
+    return side.calls.reads(reader, identity)
 
 
 def _named(side: Side, index: int) -> str:

@@ -3,8 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from msgspec.structs import replace
-
+from paritrace.compare.call_columns import CallColumns
 from paritrace.compare.settings import Settings
 from paritrace.evidence.calls import Call, Completed, Slot
 from paritrace.evidence.distributed import Collective, CollectiveCounts, Group, Mesh, Placement, Replicated
@@ -58,21 +57,21 @@ class Distributed:
         return None if collective is None else self.groups[collective.group]
 
 
-def complete(calls: list[Call], distributed: Distributed) -> int:
+def complete(calls: CallColumns, distributed: Distributed) -> int:
     """Give collectives, in place, the results that they had when done; return how many were never seen done.
 
     What else is in flight reads or shares what a collective writes: that stays as it was recorded.
     """
     unseen = 0
-    for place, call in enumerate(calls):
+    for place in calls.with_odd_outputs():
+        call = calls[place]
         if not _is_in_flight(call.outputs):
             continue
         done = distributed.completed.get(call.id)
         if done is None or len(done.bits) != len(call.outputs):
             unseen += call.id in distributed.collectives
         else:
-            outputs = zip(call.outputs, done.bits, strict=True)
-            calls[place] = replace(call, outputs=tuple(replace(slot, bits=bits) for slot, bits in outputs))
+            calls.replace_outputs(place, done.bits)
     return unseen
 
 

@@ -122,7 +122,7 @@ def _exits(measured: Measured, found: dict[int, dict[int, Excess]]) -> Iterator[
     enclosing |= {parent for i in out if not _is_inside(measured, i, own=True) for parent in parents(sides, i)}
     started: set[Moment] = set()
     left = False  # whether something has left in a forward pass
-    for i in sorted(out, key=lambda i: sides.baseline.calls[i].left):
+    for i in sorted(out, key=sides.baseline.calls.values("left").__getitem__):
         step, _, phase = sides.baseline.context_of(i)
         if phase == Phase.BACKWARD:
             before = {(step, each.value) for each in (Phase.FORWARD, Phase.BACKWARD)}

@@ -3,6 +3,9 @@
 from collections import defaultdict
 from typing import NamedTuple
 
+import numpy as np
+
+from paritrace.compare.call_columns import FROM_ORIGIN
 from paritrace.compare.translate import Side
 from paritrace.evidence.calls import Flag, Origin, OriginKind, Slot
 
@@ -35,8 +38,22 @@ def source_of(side: Side, slot: Slot) -> Source:
     """Return where a slot's value comes from, as recorded."""
     source = slot.source
     if not isinstance(source, int):
-        index = side.index_of.get(source[0])
-        return FromUncompared(source[0]) if index is None else FromCall(index, source[1])
+        return _made_by(side, *source)
+    return _named(side, source)
+
+
+def source_at(side: Side, place: int) -> Source:
+    """The same of the slot at a place of the side's columns."""
+    source, output = side.calls.values("source")[place], side.calls.values("output")[place]
+    return _named(side, source) if output == FROM_ORIGIN else _made_by(side, source, output)
+
+
+def _made_by(side: Side, record: int, output: int) -> Source:
+    index = side.index_of.get(record)
+    return FromUncompared(record) if index is None else FromCall(index, output)
+
+
+def _named(side: Side, source: int) -> Source:
     if source < 0:
         return UNKNOWN
     origin: Origin = side.recorded.origins[source]
@@ -48,9 +65,10 @@ class Views:
 
     def __init__(self, side: Side, partners: list[int]) -> None:
         self._by_source: dict[Source, list[int]] = defaultdict(list)
-        for index, call in enumerate(side.calls):
-            if partners[index] < 0 and call.flags & Flag.VIEW.value:
-                for slot in call.inputs[:1]:
+        views = np.flatnonzero(side.calls.column("flags") & Flag.VIEW.value)
+        for index in views.tolist():
+            if partners[index] < 0:
+                for slot in side.calls[index].inputs[:1]:
                     self._by_source[source_of(side, slot)].append(index)
 
     def between(self, source: Source, *, before: int) -> list[int]:
@@ -64,8 +82,8 @@ class Draws:
     def __init__(self, side: Side) -> None:
         self._last: dict[int, int] = {}
         latest: dict[str, int] = {}
-        for index, call in enumerate(side.calls):
-            for slot in call.inputs:
+        for index in _drawing(side):
+            for slot in side.calls[index].inputs:
                 source = source_of(side, slot) if isinstance(slot.source, int) else None
                 if isinstance(source, FromOrigin) and source.kind is OriginKind.RNG:
                     self._last[index] = latest.get(source.name, -1)
@@ -74,3 +92,13 @@ class Draws:
     def previous(self, index: int) -> int:
         """The draw before this one from the same generator, -1 if there was none."""
         return self._last.get(index, -1)
+
+
+def _drawing(side: Side) -> list[int]:
+    """The calls with an input that is a generator's state."""
+    generators = [o.id for o in side.recorded.origins.values() if o.kind is OriginKind.RNG]
+    calls = side.calls
+    slots = np.flatnonzero((calls.column("output") == FROM_ORIGIN) & np.isin(calls.column("source"), generators))
+    owners = np.searchsorted(calls.column("first"), slots, side="right") - 1
+    found: list[int] = np.unique(owners[slots < calls.column("middle")[owners]]).tolist()
+    return found

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+import numpy as np
 from msgspec.structs import replace
 
 from paritrace.compare.folds import first_step, fold, rungs, unlike
@@ -53,7 +54,7 @@ def _loaded(run: Run, settings: Settings) -> list[Recorded]:
 
 def _without_operators(recorded: Recorded) -> Recorded:
     modules = {number for number, function in recorded.functions.items() if function.level is Level.MODULE}
-    recorded.calls = [call for call in recorded.calls if call.function in modules]
+    recorded.calls = recorded.calls.where(np.isin(recorded.calls.column("function"), sorted(modules)))
     return recorded
 
 

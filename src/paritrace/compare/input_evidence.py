@@ -2,16 +2,18 @@
 
 from collections.abc import Hashable, Mapping
 
+import numpy as np
+
+from paritrace.compare.call_columns import FROM_ORIGIN, CallColumns
 from paritrace.compare.collective_facts import CollectiveFacts, wider_stream
 from paritrace.compare.load import Recorded
+from paritrace.compare.lookups import IdIndex, compact, looked_up
+from paritrace.compare.slot_words import Numbers, SlotWords
 from paritrace.correspondence.records import Flow, Made
-from paritrace.evidence.calls import Call, OriginKind, Slot
-from paritrace.evidence.gaps import CaptureGap, Gap
+from paritrace.evidence.calls import OriginKind
 
 NAMED_ORIGINS = frozenset(OriginKind) - {OriginKind.UNKNOWN, OriginKind.SAVED}
 OWNED = frozenset({OriginKind.PARAMETER, OriginKind.BUFFER, OriginKind.OPTIMIZER_STATE})  # named once in a run
-SlotFact = tuple[int, int, str | Gap[CaptureGap]]
-"""Slot name, kind and fingerprint in words that both sides share: equal facts mean equal evidence."""
 
 
 class InputEvidence:
@@ -20,53 +22,47 @@ class InputEvidence:
     def __init__(
         self,
         recorded: Recorded,
-        calls: list[Call],
-        index_of: dict[int, int],
+        calls: CallColumns,
+        index_of: IdIndex,
         *,
-        inputs: list[tuple[SlotFact, ...]],
-        words: tuple[dict[int, str], dict[int, int]],
+        words: SlotWords,
+        origins: dict[int, str],
         collectives: Mapping[int, CollectiveFacts],
     ) -> None:
         self._recorded = recorded
         self._calls = calls
         self._index_of = index_of
-        self._inputs = inputs
-        self._origins, self._scalars = words
+        self._origins = origins
         self._collectives = collectives
+        self.fingerprints = compact(words.fingerprints(), "Q")  # of scalars and inputs, by call
+        self._anchors = _anchors(recorded, calls, words)
+        self._first, self._middle = calls.values("first"), calls.values("middle")
+        self._source, self._output = calls.values("source"), calls.values("output")
 
     def anchor_inputs(self, i: int) -> Hashable | None:
         """The inputs of a call, None when one was not captured or none can tell two calls apart (CP-3, A-01)."""
-        call = self._calls[i]
-        telling = False
-        for place, slot in enumerate(call.inputs):
-            if isinstance(slot.bits, Gap):
-                return None
-            telling = telling or self._tells(call, place, slot)
-        return (self._scalars[call.scalars], self._inputs[i]) if telling else None
-
-    def _tells(self, call: Call, place: int, slot: Slot) -> bool:
-        detail = self._recorded.details.get((call.id, "i", place))
-        return self._recorded.kinds[slot.kind].num_elements > 1 and not (detail is not None and detail.degenerate)
+        return self.fingerprints[i] if self._anchors[i] else None
 
     def names(self, i: int) -> tuple[str, ...]:
         """The parameters, buffers and optimizer states that a call consumes; the parameters that a bucket holds."""
         facts = self._collectives.get(i)
         if facts is not None and facts.parameters:
             return facts.parameters
-        named: list[str] = []
-        for slot in self._calls[i].inputs:
-            if isinstance(slot.source, int) and slot.source >= 0:
-                kind = self._recorded.origins[slot.source].kind
-                if kind in OWNED:
-                    named.append(self._origins[slot.source])
-        return tuple(named)
+        origins = self._recorded.origins
+        return tuple(
+            [
+                self._origins[source]
+                for source, output in self._sources(i)
+                if output == FROM_ORIGIN and source >= 0 and origins[source].kind in OWNED
+            ]
+        )
 
     def flow(self, i: int) -> tuple[Flow, ...]:
         """Where each input comes from (CP-20). A bucket is written by many calls, of which the last says nothing."""
         facts = self._collectives.get(i)
         if facts is not None and facts.parameters:
             return ()
-        return tuple([self._flow(slot) for slot in self._calls[i].inputs])
+        return tuple([self._flow(source, output) for source, output in self._sources(i)])
 
     def wider(self, i: int) -> Hashable | None:
         """The streams of all groups at a collective's moment: the other side may have run it over another group."""
@@ -75,12 +71,27 @@ class InputEvidence:
         context = self._recorded.contexts[self._calls[i].context]
         return wider_stream((context.step, context.microbatch, context.phase.value))
 
-    def _flow(self, slot: Slot) -> Flow:
-        source = slot.source
-        if not isinstance(source, int):
-            maker = self._index_of.get(source[0])
-            return None if maker is None else Made(maker, source[1])
+    def _sources(self, i: int) -> list[tuple[int, int]]:
+        span = slice(self._first[i], self._middle[i])
+        return list(zip(self._source[span].tolist(), self._output[span].tolist(), strict=True))
+
+    def _flow(self, source: int, output: int) -> Flow:
+        if output != FROM_ORIGIN:
+            maker = self._index_of.get(source)
+            return None if maker is None else Made(maker, output)
         if source < 0:
             return None
         origin = self._recorded.origins[source]
         return self._origins[source] if origin.kind in NAMED_ORIGINS and origin.name else None
+
+
+def _anchors(recorded: Recorded, calls: CallColumns, words: SlotWords) -> Numbers:
+    """The calls whose inputs were all captured and of which one has more than one element and is not degenerate."""
+    large = {kind.id: int(kind.num_elements > 1) for kind in recorded.kinds.values()}
+    telling = looked_up(calls.column("kind"), large).astype(np.bool_)
+    counts = words.input_counts()
+    for place, slot in recorded.details.degenerate(calls.column("id")):
+        if slot < counts[place]:
+            telling[words.first[place] + slot] = False
+    found: Numbers = (words.counted(telling, inputs=True) > 0) & (words.counted(words.gaps, inputs=True) == 0)
+    return found

@@ -1,5 +1,6 @@
 """Places states and marks of steps whose calls came late, out of a black box, among these calls (CA-36)."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from paritrace.evidence.calls import Call, Context, LossMark, Phase, State, StepMark
@@ -22,7 +23,7 @@ class _Span:
 class KeptSteps:
     """The calls of steps that a black box kept: a step's marks reached the journal before them."""
 
-    def __init__(self, calls: list[Call], *, contexts: dict[int, Context], steps: set[int]) -> None:
+    def __init__(self, calls: Iterable[Call], *, contexts: dict[int, Context], steps: set[int]) -> None:
         self._spans: dict[tuple[int, int], _Span] = {}
         for call in calls:
             context = contexts[call.context]

@@ -40,7 +40,7 @@ def rung_facts(rank: RankComparison, judged: Judged | None = None) -> RungFacts:
     ours, theirs = rank.sides.baseline, rank.sides.candidate
     regions = (rank.stretches.found[place] for place in rank.origins.regions)
     originating = [(ours, stretch.a[0]) if stretch.a else (theirs, stretch.b[0]) for stretch in regions]
-    paired = {ours.calls[i].context for i, j in enumerate(rank.sides.pairing.partner_a) if j >= 0}
+    paired = rank.sides.paired_contexts()
     return RungFacts(
         digests=rank.digests._replace(unknown=set(), places=({}, {})),
         differing=frozenset(
@@ -94,8 +94,8 @@ def first_differing_step(rank: RankComparison) -> int | None:
     """The first step of a rank at which a call, a loss, a norm or a state differs."""
     compared = rank.digests.steps_inside()
     steps = {_made_in(key, compared) for key in rank.digests.different}
-    calls = rank.sides.baseline.calls
-    contexts = {calls[i].context for i in rank.origins.blames}
+    used = rank.sides.baseline.calls.values("context")
+    contexts = {used[i] for i in rank.origins.blames}
     steps |= {rank.sides.baseline.recorded.contexts[context].step for context in contexts}
     return min(steps, default=None)
 

@@ -5,6 +5,10 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Protocol
 
+import numpy as np
+
+from paritrace.compare.call_columns import CallColumns
+from paritrace.compare.detail_store import DetailStore
 from paritrace.compare.distributed import IN_FLIGHT, Distributed, complete
 from paritrace.compare.kept_steps import KeptSteps
 from paritrace.compare.settings import Settings
@@ -53,7 +57,7 @@ class Recorded:
 
     session: SessionView
     header: JournalHeader | None = None
-    calls: list[Call] = field(default_factory=list[Call])
+    calls: CallColumns = field(default_factory=CallColumns)
     functions: dict[int, Function] = field(default_factory=dict[int, Function])
     sites: dict[int, Site] = field(default_factory=dict[int, Site])
     scopes: dict[int, Scope] = field(default_factory=dict[int, Scope])
@@ -63,7 +67,7 @@ class Recorded:
     origins: dict[int, Origin] = field(default_factory=dict[int, Origin])
     scalars: dict[int, Scalars] = field(default_factory=dict[int, Scalars])
     state_names: dict[int, StateNames] = field(default_factory=dict[int, StateNames])
-    details: dict[tuple[int, str, int], Detail] = field(default_factory=dict[tuple[int, str, int], Detail])
+    details: DetailStore = field(default_factory=DetailStore)
     states: list[State] = field(default_factory=list[State])
     state_samples: list[StateSamples] = field(default_factory=list[StateSamples])
     losses: list[LossMark] = field(default_factory=list[LossMark])
@@ -101,29 +105,27 @@ def load(run: Run, session: SessionView, *, settings: Settings) -> Recorded:
 
 def read(found: Recorded, journal: Batched, *, settings: Settings) -> None:
     """Take every record of a journal in, then bring the calls into execution order."""
-    contexts = found.contexts
-    wanted: dict[int, bool] = {}
-    keep = found.calls.append
-    details = found.details
+    columns, details = found.calls, found.details
+    waiting: list[Call] = []
     for batch in journal.batches():
         for record in batch:
             kind = type(record)
             if kind is Call:
-                assert isinstance(record, Call)  # for the type checker: `kind` is what the loop can afford
-                found.latest = record.left
-                if record.context not in wanted:
-                    context = contexts.get(record.context)
-                    wanted[record.context] = context is None or settings.takes_step(context.step)
-                if wanted[record.context]:
-                    keep(record)
+                waiting.append(record)  # type: ignore[arg-type]  # `kind` is what the loop can afford
             elif kind is Detail:
-                assert isinstance(record, Detail)
-                details[record.call, record.side, record.slot] = record
+                assert isinstance(record, Detail)  # for the type checker
+                details.take(record)
                 if record.semantics is not None:
                     found.tagged = True
             else:
+                if waiting:
+                    found.latest = waiting[-1].left
                 _take(found, record, settings)
-    found.calls.sort(key=lambda call: call.id)
+        if waiting:
+            found.latest = waiting[-1].left
+            _keep(found, columns, waiting, settings)
+            waiting = []
+    columns.settle()
     if found.bytes_lost:
         _leave_out_undefined(found)
     if found.remarks.triggers:
@@ -131,6 +133,22 @@ def read(found: Recorded, journal: Batched, *, settings: Settings) -> None:
     unseen = complete(found.calls, found.distributed)
     if unseen:  # a capture that ended well counted them itself
         found.gaps[IN_FLIGHT] = max(unseen, found.gaps[IN_FLIGHT])
+
+
+def _keep(found: Recorded, columns: CallColumns, calls: list[Call], settings: Settings) -> None:
+    """Take the calls of compared steps in; of one whose numbers are beyond 64 bits nothing can be said."""
+    if settings.steps is not None:
+        known = found.contexts
+        calls = [c for c in calls if (at := known.get(c.context)) is None or settings.takes_step(at.step)]
+    try:
+        if calls:
+            columns.take(calls)
+    except OverflowError:
+        for call in calls:
+            try:
+                columns.take([call])
+            except OverflowError:
+                found.gaps[UNDEFINED] += 1
 
 
 def _place_kept_steps(found: Recorded) -> None:
@@ -144,17 +162,19 @@ def _place_kept_steps(found: Recorded) -> None:
 
 def _leave_out_undefined(found: Recorded) -> None:
     """Leave out, and count, what refers to a definition that was lost: nothing can be said of it (EV-8)."""
-    calls = [call for call in found.calls if _is_defined(found, call)]
+    columns = found.calls
+    defined = np.fromiter((_is_defined(found, call) for call in columns), bool, len(columns))
     states = [state for state in found.states if state.names in found.state_names]
-    lost = len(found.calls) - len(calls) + len(found.states) - len(states)
+    lost = int((~defined).sum()) + len(found.states) - len(states)
     if lost:
         found.gaps[UNDEFINED] += lost
-    found.calls, found.states = calls, states
+    found.states = states
     for scope in list(found.scopes.values()):  # parents stand before their children
         if scope.parent and scope.parent not in found.scopes:
             del found.scopes[scope.id]
-    found.calls = [call for call in calls if not call.scope or call.scope in found.scopes]
-    found.gaps[UNDEFINED] += len(calls) - len(found.calls)
+    inside = np.array([not scope or scope in found.scopes for scope in columns.column("scope").tolist()], bool)
+    found.gaps[UNDEFINED] += int((defined & ~inside).sum())
+    found.calls = columns.where(defined & inside)
     found.gaps += Counter()  # drops a zero
 
 

@@ -7,15 +7,15 @@ from bisect import bisect_left, bisect_right, insort
 
 from paritrace.compare.agreement import Agreements, Sides, Verdict
 from paritrace.compare.blames import PRECEDENCE, Blame, Origins, Root
+from paritrace.compare.call_columns import CallColumns
 from paritrace.compare.collective_origins import UnlikeCollectives
 from paritrace.compare.digests import DigestDifference, Digests
-from paritrace.compare.flows import UNKNOWN, Draws, FromCall, FromOrigin, FromUncompared, Source, Views, source_of
+from paritrace.compare.flows import UNKNOWN, Draws, FromCall, FromOrigin, FromUncompared, Source, Views, source_at
 from paritrace.compare.regions import STATEFUL, Regions
 from paritrace.compare.result import Group
 from paritrace.compare.telling import told_call, told_source, told_state
-from paritrace.compare.translate import LEVELS
 from paritrace.compare.writers import in_the_optimizer, told_writers, unpaired_writers
-from paritrace.evidence.calls import Call, Level, OriginKind, Phase
+from paritrace.evidence.calls import Level, OriginKind, Phase
 
 
 def find_origins(sides: Sides, verdicts: Agreements, *, digests: Digests, regions: Regions) -> Origins:
@@ -36,12 +36,7 @@ class _Search:
         self._first_step: int | None = None
         self._told_outside: set[FromOrigin] = set()
         self._unlike_collectives = UnlikeCollectives(sides)
-        self._steps_with_operators = {
-            side.context_of(i)[0]
-            for side in (sides.baseline, sides.candidate)
-            for i, layer in enumerate(side.records.layers)
-            if layer == LEVELS[Level.OP]
-        }
+        self._steps_with_operators = sides.baseline.steps_with_operators() | sides.candidate.steps_with_operators()
         self._first_of_state: dict[tuple[str, str], int] = {}
         for step, _, moment, group, name in sorted(digests.different, reverse=True):
             if moment == "begin":
@@ -51,9 +46,9 @@ class _Search:
         self._draws = (Draws(sides.baseline), Draws(sides.candidate))
 
     def run(self) -> Origins:
-        calls = self._sides.baseline.calls
+        left = self._sides.baseline.calls.values("left")
         differing = [i for i, v in self._verdicts.verdicts.items() if v.inputs or v.outputs or v.collective]
-        for i in sorted(differing, key=lambda index: calls[index].left):
+        for i in sorted(differing, key=left.__getitem__):
             blame = self._blame(i, self._verdicts.verdicts[i])
             self._found.blames[i] = blame
             self._note(i, blame)
@@ -64,16 +59,16 @@ class _Search:
         """Of the first step at which a figure differs: those that unpaired calls may have written, not told already."""
         different = self._digests.different
         first = min((key[0] for key in different), default=-1)
-        told = min((self._sides.baseline.calls[i].left for i in self._found.blames), default=None)
+        told = min((self._sides.baseline.calls.values("left")[i] for i in self._found.blames), default=None)
         for key, found in different.items():
             new = key[0] == first and (told is None or found.at < told)
             if new and (blame := self._of_writers(found)) is not None:
                 self._found.states[key] = blame
 
     def _note(self, i: int, blame: Blame) -> None:
-        insort(self._differing, self._sides.baseline.calls[i].id)
+        insort(self._differing, self._sides.baseline.calls.values("id")[i])
         if blame.group not in (Group.PROPAGATES, Group.CONTAINS):
-            insort(self._sources, self._sides.baseline.calls[i].id)
+            insort(self._sources, self._sides.baseline.calls.values("id")[i])
         if self._first_step is None:
             self._first_step = self._sides.baseline.context_of(i)[0]
         if blame.outside is not None:
@@ -140,11 +135,11 @@ class _Search:
         ours, theirs = self._sides.baseline, self._sides.candidate
         if place < 0:
             return UNKNOWN, UNKNOWN
-        slot = ours.calls[i].inputs[place]
-        name = ours.recorded.names[slot.name]
-        others = theirs.calls[self._sides.pairing.partner_a[i]].inputs
-        other = next((s for s in others if theirs.recorded.names[s.name] == name), None)
-        return source_of(ours, slot), UNKNOWN if other is None else source_of(theirs, other)
+        slot = ours.calls.inputs_of(i)[place]
+        name, names = ours.words.names[slot], theirs.words.names
+        others = theirs.calls.inputs_of(self._sides.pairing.partner_a[i])
+        other = next((s for s in others if names[s] == name), None)
+        return source_at(ours, slot), UNKNOWN if other is None else source_at(theirs, other)
 
     def _only_observes(self, i: int) -> bool:
         """A gradient at a module's output: the record shows a value and computed nothing."""
@@ -282,7 +277,7 @@ class _Search:
         """Where operators were not recorded, what lies between two modules is code of the module around them."""
         if self._sides.baseline.context_of(i)[0] in self._steps_with_operators:
             return otherwise
-        parent = self._sides.baseline.index_of.get(self._sides.baseline.calls[i].parent, -1)
+        parent = self._sides.baseline.index_of.get(self._sides.baseline.calls.values("parent")[i], -1)
         verdict = self._verdicts.verdicts.get(parent)
         if verdict is None or verdict.unseen_inputs or not (verdict.inputs or verdict.outputs):
             return Blame(Group.UNDETERMINED, "made by code that was not recorded")
@@ -403,6 +398,6 @@ def _within(ids: list[int], first: int, last: int) -> list[int]:
     return ids[bisect_right(ids, first) : bisect_left(ids, last)]
 
 
-def _inside(calls: list[Call], index: int) -> range:
+def _inside(calls: CallColumns, index: int) -> range:
     """The indices of the calls that a call encloses: they follow it directly."""
-    return range(index + 1, bisect_left(calls, calls[index].left, key=lambda call: call.id))
+    return range(index + 1, bisect_left(calls.values("id"), calls.values("left")[index]))

@@ -34,7 +34,7 @@ class Moment(NamedTuple):
 def moment_of_call(of: RankComparison, i: int) -> Moment:
     """Where a call of the baseline stands among the figures of its step."""
     step, microbatch, _ = of.sides.baseline.context_of(i)
-    return Moment(step, of.sides.baseline.calls[i].left, 0, microbatch)
+    return Moment(step, of.sides.baseline.calls.values("left")[i], 0, microbatch)
 
 
 def moment_of_figure(found: DigestDifference) -> Moment:
@@ -152,4 +152,6 @@ def figure_difference(of: RankComparison, figure: DigestDifference) -> Differenc
 def _unpaired_before(of: RankComparison, figure: DigestDifference) -> int:
     """The unpaired calls of both sides that had ended when the figure was taken."""
     sides = ((of.sides.baseline, figure.at), (of.sides.candidate, figure.other_at))
-    return sum(side.calls[i].left <= at for (side, at), found in zip(sides, of.reasons, strict=True) for i in found)
+    return sum(
+        side.calls.values("left")[i] <= at for (side, at), found in zip(sides, of.reasons, strict=True) for i in found
+    )

@@ -117,7 +117,7 @@ def _reader_of(of: RankComparison, figure: DigestDifference) -> tuple[int, int] 
     if figure.group not in WEIGHTS:
         return None
     side = of.sides.baseline
-    for i in sorted(of.origins.blames, key=lambda i: side.calls[i].left):
+    for i in sorted(of.origins.blames, key=side.calls.values("left").__getitem__):
         for place in of.verdicts.verdicts[i].inputs:
             slot = side.recorded.names[side.calls[i].inputs[place].name]
             if f"{side.module_of(i)}.{slot}" == figure.name:
@@ -141,7 +141,7 @@ def _pairs(of: RankComparison) -> Iterator[Placed]:
 def _first(of: RankComparison, items: Sequence[int]) -> list[int]:
     """The first of them in order of execution: one is enough to say that something could not be decided."""
     calls = of.sides.baseline.calls
-    return sorted(items, key=lambda i: calls[i].left)[:1]
+    return sorted(items, key=calls.values("left").__getitem__)[:1]
 
 
 def _regions(of: RankComparison) -> Iterator[Placed]:
@@ -183,4 +183,4 @@ def _reader(of: RankComparison, place: int) -> int:
     """The first paired call whose difference goes back to this stretch."""
     calls = of.sides.baseline.calls
     readers = [i for i, blame in of.origins.blames.items() if blame.root == ("region", place)]
-    return min(readers, key=lambda i: calls[i].left, default=-1)
+    return min(readers, key=calls.values("left").__getitem__, default=-1)

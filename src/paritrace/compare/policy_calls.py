@@ -42,7 +42,7 @@ def pairs_like(of: RankComparison, rule: CallRule) -> list[int]:
     ours, theirs = (like(side, rule) for side in both(of))
     calls = of.sides.baseline.calls
     pairs = [i for i, j in enumerate(of.sides.pairing.partner_a) if j >= 0 and (ours(i) or theirs(j))]
-    return sorted(pairs, key=lambda i: calls[i].left)
+    return sorted(pairs, key=calls.values("left").__getitem__)
 
 
 def unpaired_like(of: RankComparison, rule: CallRule) -> tuple[list[int], list[int]]:

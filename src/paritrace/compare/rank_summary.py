@@ -115,7 +115,7 @@ def _schemes(side: Recorded) -> dict[str, str] | None:
 def _steps(of: RankComparison) -> set[int]:
     """The steps of which both sides stated something or have paired calls."""
     ours = of.sides.baseline
-    contexts = {ours.calls[i].context for i, j in enumerate(of.sides.pairing.partner_a) if j >= 0}
+    contexts = of.sides.paired_contexts()
     return of.digests.steps_inside() | {ours.recorded.contexts[context].step for context in contexts}
 
 

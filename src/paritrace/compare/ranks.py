@@ -2,12 +2,15 @@
 
 from dataclasses import dataclass
 
+import numpy as np
+
 from paritrace.compare.agreement import Agreements, Sides, agreements
 from paritrace.compare.blames import Origins
 from paritrace.compare.digests import Digests, compare_digests
 from paritrace.compare.folds_apart import apart as laid_apart
 from paritrace.compare.folds_apart import set_apart
 from paritrace.compare.load import UNDEFINED, Recorded
+from paritrace.compare.lookups import pairs_of
 from paritrace.compare.map_uses import Uses, map_uses
 from paritrace.compare.origins import find_origins
 from paritrace.compare.regions import Regions
@@ -86,14 +89,14 @@ def _reasons(mine: Side, other: Side, sides: Sides, side: int) -> dict[int, Unpa
     pairing = sides.pairing
     partners = pairing.partner_a if side == 0 else pairing.partner_b
     given = pairing.reason_a if side == 0 else pairing.reason_b
-    used = {(call.context, layer) for call, layer in zip(other.calls, other.records.layers, strict=True)}
+    used, _ = pairs_of(other.calls.column("context"), np.array(other.records.layers, dtype=np.int64))
     captured = {(other.recorded.contexts[context].step, layer) for context, layer in used}
     lost = bool(other.recorded.bytes_lost or DROPPING & other.recorded.gaps.keys())
     found: dict[int, Unpaired] = {}
     for i, partner in enumerate(partners):
         if partner >= 0:
             continue
-        flags = mine.calls[i].flags
+        flags = mine.calls.values("flags")[i]
         if (mine.context_of(i)[0], mine.records.layers[i]) not in captured:
             found[i] = Unpaired.DROPPED if lost else Unpaired.NOT_RECORDED
         elif flags & Flag.COMPILED:

@@ -23,9 +23,12 @@ def told_source(sides: Sides, source: Source, side: int) -> str:
 def told_call(sides: Sides, index: int, *, side: int = 0) -> str:
     """A call by its function and module."""
     mine = (sides.baseline, sides.candidate)[side]
-    function = mine.recorded.functions[mine.calls[index].function].name
-    module = mine.module_of(index)
-    return f"{function} in {module}" if module else function
+    key = (mine.calls.values("function")[index], mine.calls.values("scope")[index])
+    told = mine.told.get(key)
+    if told is None:
+        function, module = mine.recorded.functions[key[0]].name, mine.module_of(index)
+        told = mine.told[key] = f"{function} in {module}" if module else function
+    return told
 
 
 def told_state(digests: Digests, found: DigestDifference) -> str:

@@ -1,15 +1,20 @@
 """Translating recorded calls into the engine's neutral records, spelled alike on both sides (CP-1, CP-6)."""
 
-from collections.abc import Hashable, Iterable, Mapping
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 
+import numpy as np
+
+from paritrace.compare.call_columns import CallColumns
 from paritrace.compare.collective_facts import CollectiveFacts, collective_facts, stream_of
-from paritrace.compare.input_evidence import InputEvidence, SlotFact
+from paritrace.compare.input_evidence import InputEvidence
 from paritrace.compare.load import Recorded
+from paritrace.compare.lookups import IdIndex, Interner, compact, looked_up, pairs_of
 from paritrace.compare.renamings import Of
 from paritrace.compare.settings import Settings
 from paritrace.compare.sites import Lines, site_keys
+from paritrace.compare.slot_words import Numbers, SlotWords, slot_words
 from paritrace.compare.slots import comparable_kind
 from paritrace.correspondence.records import Records, Scopes
 from paritrace.evidence.calls import Call, Flag, Level, Origin
@@ -19,43 +24,38 @@ RECOMPUTE = Flag.RECOMPUTE.value  # a plain number: once per call, an enum costs
 LEVELS = {level: place for place, level in enumerate(Level)}
 
 
-class Interner:
-    """Numbers for values, the same for both sides."""
-
-    def __init__(self) -> None:
-        self._numbers: dict[Hashable, int] = {}
-
-    def __call__(self, value: Hashable) -> int:
-        return self._numbers.setdefault(value, len(self._numbers))
-
-
 @dataclass(slots=True, kw_only=True)
 class Side:
     """One session's calls as the comparison uses them: columns by index, in execution order."""
 
     recorded: Recorded
-    calls: list[Call]
-    index_of: dict[int, int]
+    calls: CallColumns
+    index_of: IdIndex
     scope_of: dict[int, int]  # scope id -> index in `scope_paths`
     scope_paths: list[str]
     origin_names: dict[int, str]
     scalar_facts: dict[int, int]
     kind_words: dict[int, int]  # kind id -> number of what makes fingerprints comparable, the same on both sides
-    input_facts: list[tuple[SlotFact, ...]] = field(default_factory=list[tuple[SlotFact, ...]])
-    output_facts: list[tuple[SlotFact, ...]] = field(default_factory=list[tuple[SlotFact, ...]])
+    words: SlotWords
+    told: dict[tuple[int, int], str] = field(default_factory=dict[tuple[int, int], str])  # calls in words, kept
     collectives: dict[int, CollectiveFacts] = field(default_factory=dict[int, CollectiveFacts])  # by index
     records: Records
 
     def context_of(self, i: int) -> tuple[int, int, str]:
         """Step, micro-batch and phase of a call."""
-        context = self.recorded.contexts[self.calls[i].context]
+        context = self.recorded.contexts[self.calls.values("context")[i]]
         return context.step, context.microbatch, context.phase.value
 
+    def steps_with_operators(self) -> set[int]:
+        """The steps of which operators were recorded."""
+        used, _ = pairs_of(self.calls.column("context"), np.array(self.records.layers, dtype=np.int64))
+        return {self.recorded.contexts[context].step for context, layer in used if layer == LEVELS[Level.OP]}
+
     def level_of(self, i: int) -> Level:
-        return self.recorded.functions[self.calls[i].function].level
+        return self.recorded.functions[self.calls.values("function")[i]].level
 
     def module_of(self, i: int) -> str:
-        return self.scope_paths[self.scope_of[self.calls[i].scope]]
+        return self.scope_paths[self.scope_of[self.calls.values("scope")[i]]]
 
 
 def translate(baseline: Recorded, candidate: Recorded, *, settings: Settings, lines: Lines) -> tuple[Side, Side]:
@@ -64,7 +64,7 @@ def translate(baseline: Recorded, candidate: Recorded, *, settings: Settings, li
     theirs = settings.seen_from("candidate", candidate.session.rank)
     reading = (partial(ours.read_as, of=Of.FILE), partial(theirs.read_as, of=Of.FILE))
     sites = site_keys(baseline.sites, candidate.sites, lines=lines, reading=reading)
-    words = (Interner(), Interner(), Interner(), Interner())
+    words = (Interner(), Interner(), Interner(), Interner(), Interner())
     return (
         _Translator(baseline, sites.baseline, settings=ours, words=words).side(),
         _Translator(candidate, sites.candidate, settings=theirs, words=words).side(),
@@ -78,11 +78,11 @@ class _Translator:
         sites: dict[int, Hashable],
         *,
         settings: Settings,
-        words: tuple[Interner, Interner, Interner, Interner],
+        words: tuple[Interner, Interner, Interner, Interner, Interner],
     ) -> None:
         self._recorded = recorded
         self._settings = settings
-        self._key_of, streams, kinds, scalars = words
+        self._key_of, streams, kinds, scalars, self._odd = words
         self._sites = {site: self._key_of(key) for site, key in sites.items()}
         self._functions = {
             f.id: (LEVELS[f.level], settings.read_as(f.name, of=Of.FUNCTION)) for f in recorded.functions.values()
@@ -99,32 +99,23 @@ class _Translator:
     def side(self) -> Side:
         recorded = self._recorded
         scope_of, tree, paths = self._scopes()
-        calls = [call for call in recorded.calls if not self._ignored(call, paths[scope_of[call.scope]])]
-        index_of = {call.id: i for i, call in enumerate(calls)}
-        names, kinds = self._names, self._kinds
-        inputs = [tuple([(names[s.name], kinds[s.kind], s.bits) for s in call.inputs]) for call in calls]
-        outputs = [tuple([(names[s.name], kinds[s.kind], s.bits) for s in call.outputs]) for call in calls]
-        collectives = self._collectives(calls)
-        evidence = InputEvidence(
-            recorded,
-            calls,
-            index_of,
-            inputs=inputs,
-            words=(self._origins, self._scalars),
-            collectives=collectives,
-        )
-        levels = [self._functions[call.function][0] for call in calls]
-        module = LEVELS[Level.MODULE]
-        labels = [self._label(call, collectives.get(i)) for i, call in enumerate(calls)]
+        calls = self._wanted(paths, scope_of)
+        index_of = IdIndex(calls.column("id"))
+        words = slot_words(calls, names=self._names, kinds=self._kinds, scalars=self._scalars, odd=self._odd)
+        collectives = self._collectives(calls, index_of)
+        evidence = InputEvidence(recorded, calls, index_of, words=words, origins=self._origins, collectives=collectives)
+        levels = looked_up(calls.column("function"), {number: level for number, (level, _) in self._functions.items()})
+        scopes, links = calls.column("scope"), calls.column("link")
+        labels = self._labels(calls, collectives)
         records = Records(
             streams=self._streams(calls, collectives),
-            layers=levels,
-            scopes=[scope_of[call.scope] for call in calls],
-            entries=[level == module and call.scope != 0 for level, call in zip(levels, calls, strict=True)],
-            keys=self._keys(calls, labels, index_of, collectives=collectives),
-            inputs=[(self._scalars[call.scalars], facts) for call, facts in zip(calls, inputs, strict=True)],
-            links=[index_of.get(call.link, -1) if call.link >= 0 else -1 for call in calls],
-            replays=[bool(call.flags & RECOMPUTE) for call in calls],
+            layers=compact(levels, "b"),
+            scopes=compact(looked_up(scopes, scope_of), "i"),
+            entries=compact((levels == LEVELS[Level.MODULE]) & (scopes != 0), "b"),
+            keys=self._keys(calls, labels, index_of, levels=levels, collectives=collectives),
+            inputs=evidence.fingerprints,
+            links=compact(np.where(links >= 0, index_of.places(links), -1), "q"),
+            replays=compact((calls.column("flags") & RECOMPUTE) != 0, "b"),
             labels=labels,
             tree=tree,
             anchor_inputs=evidence.anchor_inputs,
@@ -141,12 +132,18 @@ class _Translator:
             scope_paths=paths,
             origin_names=self._origins,
             scalar_facts=self._scalars,
-            kind_words=kinds,
-            input_facts=inputs,
-            output_facts=outputs,
+            kind_words=self._kinds,
+            words=words,
             collectives=collectives,
             records=records,
         )
+
+    def _wanted(self, paths: list[str], scope_of: dict[int, int]) -> CallColumns:
+        """The calls that no pattern leaves out."""
+        calls = self._recorded.calls
+        if not self._settings.ignore:
+            return calls
+        return calls.where(np.array([not self._ignored(call, paths[scope_of[call.scope]]) for call in calls], bool))
 
     def _ignored(self, call: Call, module: str) -> bool:
         if not self._settings.ignore:
@@ -154,62 +151,56 @@ class _Translator:
         site = self._recorded.sites.get(call.site)
         return self._settings.ignores(module, self._recorded.functions[call.function].name, site.file if site else "")
 
-    def _collectives(self, calls: list[Call]) -> dict[int, CollectiveFacts]:
+    def _collectives(self, calls: CallColumns, index_of: IdIndex) -> dict[int, CollectiveFacts]:
         distributed = self._recorded.distributed
-        if not distributed.collectives:
-            return {}
-        found = ((i, collective_facts(distributed, call, settings=self._settings)) for i, call in enumerate(calls))
+        places = (index_of.get(number) for number in distributed.collectives)
+        known = sorted({place for place in places if place is not None})
+        found = ((i, collective_facts(distributed, calls[i], settings=self._settings)) for i in known)
         return {i: facts for i, facts in found if facts is not None}
 
-    def _streams(self, calls: Iterable[Call], collectives: Mapping[int, CollectiveFacts]) -> list[Hashable]:
-        contexts, names, rank = self._recorded.contexts, self._recorded.names, self._recorded.session.rank
-        seen: dict[tuple[int, int], int] = {}
-        found: list[Hashable] = []
-        for i, call in enumerate(calls):
-            pair = (call.context, call.thread)
-            facts = collectives.get(i)
-            stream = seen.get(pair) if facts is None else None
-            if stream is None:
-                c = contexts[call.context]
-                moment, thread = (c.step, c.microbatch, c.phase.value), names.get(call.thread, "")
-                stream = self._streams_of(stream_of(facts, rank=rank, moment=moment, thread=thread))
-                if facts is None:
-                    seen[pair] = stream
-            found.append(stream)
+    def _streams(self, calls: CallColumns, collectives: Mapping[int, CollectiveFacts]) -> Sequence[int]:
+        pairs, where = pairs_of(calls.column("context"), calls.column("thread"))
+        plain = np.array([self._stream(context, thread, None) for context, thread in pairs], dtype=np.int64)
+        found = compact(plain[where] if pairs else where, "q")
+        for i, facts in collectives.items():
+            found[i] = self._stream(calls[i].context, calls[i].thread, facts)
         return found
+
+    def _stream(self, context: int, thread: int, facts: CollectiveFacts | None) -> int:
+        c = self._recorded.contexts[context]
+        moment, name = (c.step, c.microbatch, c.phase.value), self._recorded.names.get(thread, "")
+        return self._streams_of(stream_of(facts, rank=self._recorded.session.rank, moment=moment, thread=name))
 
     def _keys(
         self,
-        calls: list[Call],
+        calls: CallColumns,
         labels: list[str],
-        index_of: dict[int, int],
+        index_of: IdIndex,
         *,
+        levels: Numbers,
         collectives: Mapping[int, CollectiveFacts],
-    ) -> list[Hashable]:
+    ) -> Sequence[int]:
         """A call's key. The line that called a module is no site of its own for what happens inside (CP-1).
 
         A collective is known by its operation, whichever of torch's functions ran it.
         """
-        seen: dict[tuple[Hashable, int], int] = {}
-        module = LEVELS[Level.MODULE]
-        found: list[Hashable] = []
-        for i, (call, label) in enumerate(zip(calls, labels, strict=True)):
-            function = self._functions[call.function]
-            facts = collectives.get(i)
-            site = call.site
-            if function[0] == module or label or call.link >= 0:
-                site = -1
-            elif call.parent >= 0 and (place := index_of.get(call.parent)) is not None and calls[place].site == site:
-                site = -2
-            what = call.function if facts is None else facts.operation
-            key = seen.get((what, site))
-            if key is None:
-                named = function if facts is None else (function[0], "collective", facts.operation)
-                key = seen[what, site] = self._key_of((named, self._sites.get(site, site)))
-            found.append(key)
+        sites, parents = calls.column("site").astype(np.int64), calls.column("parent")
+        places = np.where(parents >= 0, index_of.places(parents), -1)
+        inside = (places >= 0) & (sites[places] == sites) if len(sites) else places >= 0
+        labelled = np.array([bool(label) for label in labels], dtype=np.bool_)
+        nowhere = (levels == LEVELS[Level.MODULE]) | labelled | (calls.column("link") >= 0)
+        used = np.where(nowhere, -1, np.where(inside, -2, sites))
+        pairs, where = pairs_of(calls.column("function"), used)
+        plain = np.array([self._key(self._functions[function], site) for function, site in pairs], dtype=np.int64)
+        found = compact(plain[where] if pairs else where, "q")
+        for i, facts in collectives.items():
+            found[i] = self._key((int(levels[i]), "collective", facts.operation), int(used[i]))
         return found
 
-    def _declared(self, calls: list[Call], labels: list[str]) -> frozenset[int]:
+    def _key(self, what: Hashable, site: int) -> int:
+        return self._key_of((what, self._sites.get(site, site)))
+
+    def _declared(self, calls: CallColumns, labels: list[str]) -> frozenset[int]:
         """The calls whose own module, file, function or parameter a declared map reads otherwise (CP-5)."""
         settings, recorded = self._settings, self._recorded
         if not settings.renamings:
@@ -227,15 +218,22 @@ class _Translator:
             or (labels[i] and settings.is_declared(self._node_parameter(call), of=Of.MODULE))
         )
 
-    def _label(self, call: Call, facts: CollectiveFacts | None) -> str:
-        if facts is not None and facts.label:
-            return facts.label
-        name = self._node_parameter(call)
-        return self._settings.spelled(name) if name else ""
+    def _labels(self, calls: CallColumns, collectives: Mapping[int, CollectiveFacts]) -> list[str]:
+        """What alone decides the pair of a call, or "" (CP-2a)."""
+        nodes = sorted(set(calls.distinct("node")))
+        texts = [self._settings.spelled(name) if (name := self._parameter_of(node)) else "" for node in nodes]
+        found = [texts[place] for place in np.searchsorted(nodes, calls.column("node")).tolist()]
+        for i, facts in collectives.items():
+            if facts.label:
+                found[i] = facts.label
+        return found
 
     def _node_parameter(self, call: Call) -> str:
         """The parameter that an accumulation of gradients is of, as it was recorded; "" of anything else."""
-        text = self._recorded.names[call.node] if call.node >= 0 else ""
+        return self._parameter_of(call.node)
+
+    def _parameter_of(self, node: int) -> str:
+        text = self._recorded.names[node] if node >= 0 else ""
         return text.removeprefix(ACCUMULATE) if text.startswith(ACCUMULATE) else ""
 
     def _scopes(self) -> tuple[dict[int, int], Scopes, list[str]]:

@@ -38,7 +38,7 @@ def by_place(rank: RankComparison) -> Counter[UndeterminedPlace]:
         side = (rank.sides.baseline, rank.sides.candidate)[number]
         for i, reason in rank.reasons[number].items():
             step, _, phase = side.context_of(i)
-            file = side.recorded.sites[side.calls[i].site].file
+            file = side.recorded.sites[side.calls.values("site")[i]].file
             counts[UndeterminedPlace(name, reason, step, phase, side.module_of(i), file, 0)] += 1
     return counts
 
@@ -134,7 +134,7 @@ def _places(rank: RankComparison, first: Difference) -> tuple[int, int]:
     figure = rank.digests.find(first.step, first.function, first.slot) if first.level == "digest" else None
     if figure is None:
         return sides[0].index_of[first.baseline_record_id], sides[1].index_of[first.candidate_record_id]
-    ours, theirs = ([call.id for call in side.calls] for side in sides)
+    ours, theirs = (side.calls.values("id") for side in sides)
     return bisect_right(ours, figure.at), bisect_right(theirs, figure.other_at)
 
 

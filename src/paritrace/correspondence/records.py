@@ -57,11 +57,11 @@ class Records:
     streams: Sequence[Hashable]  # mesh coordinate, step, micro-batch, phase, thread role (CP-1)
     layers: Sequence[int]  # records of different layers (levels) never share a sequence
     scopes: Sequence[int]  # the scope a record stands in; an entry stands in the scope that it enters
-    entries: Sequence[bool]  # the record *is* the entry of its scope (a module call)
+    entries: Sequence[int]  # the record *is* the entry of its scope (a module call)
     keys: Sequence[Hashable]
     inputs: Sequence[Hashable]
     links: Sequence[int]  # index of the record this one follows from (backward, recompute), or -1
-    replays: Sequence[bool]  # a linked record that repeats its origin (recompute) instead of answering it (backward)
+    replays: Sequence[int]  # a linked record that repeats its origin (recompute) instead of answering it (backward)
     labels: Sequence[str]  # a name that alone decides the pair (AccumulateGrad's parameter), or ""
     tree: Scopes
     anchor_inputs: Callable[[int], Hashable | None]

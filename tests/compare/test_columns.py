@@ -1,0 +1,87 @@
+"""Calls and summaries as columns: what is read is what was taken in, whatever it was (CP-17)."""
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from msgspec.structs import replace
+
+from paritrace.compare.call_columns import CallColumns
+from paritrace.compare.detail_store import DetailStore
+from paritrace.compare.lookups import IdIndex, looked_up, pairs_of
+from paritrace.evidence.calls import Call, Detail, Slot
+from paritrace.evidence.gaps import CaptureGap, Gap
+from paritrace.testing.strategies import A_CALL, call_rows, detail_rows
+
+ODD = ("AB" * 8, "12", "0" * 15 + " ", "0" * 17, "")
+
+
+def columns_of(*batches: list[Call]) -> CallColumns:
+    found = CallColumns()
+    for batch in batches:
+        if batch:
+            found.take(batch)
+    found.settle()
+    return found
+
+
+@settings(suppress_health_check=[HealthCheck.too_slow], deadline=None, max_examples=30)  # also on a busy machine
+@given(st.lists(call_rows, max_size=6), st.lists(call_rows, max_size=3))
+def test_calls_come_back_in_the_order_of_their_ids(first: list[Call], second: list[Call]) -> None:
+    wanted = sorted([*first, *second], key=lambda call: call.id)
+    found = columns_of(first, second)
+    assert list(found) == wanted
+    assert [found[i] for i in range(len(found))] == wanted
+    even = np.arange(len(found)) % 2 == 0
+    assert list(found.where(even)) == wanted[::2]
+
+
+@pytest.mark.parametrize("bits", ODD)
+def test_bits_that_are_no_fingerprint_stay_as_they_are(bits: str) -> None:
+    call = replace(A_CALL, inputs=(Slot(1, 2, bits), Slot(1, 2, "0f" * 8), Slot(1, 2, Gap(CaptureGap.IN_FLIGHT))))
+    assert list(columns_of([call])) == [call]
+
+
+def test_outputs_of_a_collective_are_filled_in_when_it_is_done() -> None:
+    found = columns_of([A_CALL, replace(A_CALL, id=9, outputs=(Slot(5, 6, "ab" * 8),))])
+    assert found.with_odd_outputs() == [0]
+    found.replace_outputs(0, ["cd" * 8])
+    assert (found[0].outputs[0].bits, found.with_odd_outputs()) == ("cd" * 8, [])
+
+
+def test_numbers_beyond_64_bits_are_refused_and_nothing_is_taken() -> None:
+    found = CallColumns()
+    with pytest.raises(OverflowError):
+        found.take([replace(A_CALL, left=1 << 63)])
+    assert len(found) == 0
+
+
+@settings(suppress_health_check=[HealthCheck.too_slow], deadline=None, max_examples=30)  # also on a busy machine
+@given(st.lists(detail_rows, max_size=8))
+def test_of_two_summaries_of_a_slot_the_later_one_counts(details: list[Detail]) -> None:
+    found = DetailStore()
+    for detail in details:
+        found.take(detail)
+    wanted = {(one.call, one.side, one.slot): one for one in details}
+    assert {key: found.get(key) for key in found} == wanted
+    assert found.get((1 << 50, "i", 0)) is None
+
+
+@settings(suppress_health_check=[HealthCheck.too_slow], deadline=None, max_examples=30)  # also on a busy machine
+@given(st.lists(st.integers(-3, 1 << 40), max_size=8))
+def test_ids_are_found_as_in_a_dict(ids: list[int]) -> None:
+    ids.sort()
+    index, wanted = IdIndex(np.array(ids, dtype=np.int64)), {number: place for place, number in enumerate(ids)}
+    assert {number: index.get(number) for number in [*ids, 77]} == {number: wanted.get(number) for number in [*ids, 77]}
+    assert index.places(np.array([*ids, 77], dtype=np.int64)).tolist() == [wanted.get(n, -1) for n in [*ids, 77]]
+
+
+def test_a_table_that_lacks_a_value_says_so() -> None:
+    assert looked_up(np.array([3, 1 << 40, 3]), {3: 7, 1 << 40: 8}).tolist() == [7, 8, 7]
+    with pytest.raises(KeyError):
+        looked_up(np.array([3, 4]), {3: 7})
+
+
+def test_pairs_are_numbered_in_the_order_of_appearance() -> None:
+    pairs, where = pairs_of(np.array([5, 2, 5, 2]), np.array([1, 1, 1, 0]))
+    assert (pairs, where.tolist()) == ([(5, 1), (2, 1), (2, 0)], [0, 1, 0, 2])
