@@ -4,6 +4,7 @@ import tomllib
 from collections.abc import Iterator
 from hashlib import sha256
 from math import isfinite
+from typing import cast
 
 import msgspec
 
@@ -38,13 +39,14 @@ def _problems(table: dict[str, object]) -> Iterator[str]:
     if not isinstance(rules, list) or not rules:
         yield "rules: at least one is needed, each as a table [[rules]]"
         return
-    for number, rule in enumerate(rules):
+    for number, rule in enumerate(cast("list[object]", rules)):
         place = f"rules[{number}]"
-        kind = rule.get("kind") if isinstance(rule, dict) else None
+        entry = cast("dict[str, object]", rule) if isinstance(rule, dict) else None
+        kind = None if entry is None else entry.get("kind")
         if not isinstance(kind, str) or kind not in KINDS:
             yield f"{place}: its kind is {kind!r}; there are {', '.join(sorted(KINDS))}"
         else:
-            yield from problems_of(rule, KINDS[kind], place=place)
+            yield from problems_of(entry, KINDS[kind], place=place)
 
 
 def _unmeant(number: int, rule: AnyRule) -> Iterator[str]:
