@@ -34,9 +34,9 @@ class JudgedTensor(Struct, frozen=True):
     """One output, or gradient of an input or parameter, of both sides.
 
     `apart` and `apart_float64` are the norm of the difference over the larger norm, in the recorded dtypes and in
-    float64, where norms of the recorded results count too; None where it is 0 by 0 or not known, and infinite where one side alone has a number (JSON: null, and
-    `why` says so). Errors of each side are against its own float64 result, which both share where the functions are
-    the same. `why` says why something is undetermined.
+    float64, where norms of the recorded results count too; None where all is zero or it is not known, infinite where
+    one side alone has a number (JSON: null, and `why` says so). Errors of each side are against its own float64 result,
+    which both share where the functions are the same. `why` says why something is undetermined.
     """
 
     path: str
