@@ -199,6 +199,35 @@ def test_the_same_operators_run_in_the_same_order_with_and_without_rows(tmp_path
     assert held.untyped_storage().resizable()
 
 
+def test_a_training_has_the_same_bits_with_rows(tmp_path: Path) -> None:
+    """CA-14: losses, gradients, weights and the generator."""
+
+    def trained() -> list[torch.Tensor]:
+        model = Model()
+        optimizer = torch.optim.AdamW(model.parameters(), lr=0.01)
+        ids, allowed = torch.arange(12).reshape(2, 6), torch.ones(2, 6, 6, dtype=torch.bool).tril()
+        seen: list[torch.Tensor] = []
+        for step in range(3):
+            rows = paritrace.rows([f"a{step}", f"b{step}"], input_ids=ids)
+            logits = torch.nn.functional.dropout(model(ids, torch.arange(6).expand(2, 6), allowed))
+            rows.observe("logits", logits)
+            loss = logits.square().mean()
+            torch.autograd.backward(loss)
+            seen += [
+                loss.detach(),
+                *(parameter.grad.clone() for parameter in model.parameters() if parameter.grad is not None),
+            ]
+            optimizer.step()
+            optimizer.zero_grad()
+        return [*seen, *(parameter.detach() for parameter in model.parameters()), torch.get_rng_state()]
+
+    bare = trained()
+    with paritrace.trace(tmp_path / "run", rows=["*"]):
+        captured = trained()
+    assert all(torch.equal(ours, theirs) for ours, theirs in zip(bare, captured, strict=True))
+    assert len(rows_of(tmp_path / "run")["logits"]) == 3
+
+
 def test_sampled_places_depend_on_the_length_of_a_row_alone() -> None:
     assert row_sample_indices(5) == (0, 1, 2, 3, 4)
     assert len(row_sample_indices(50)) <= 16 < 50
