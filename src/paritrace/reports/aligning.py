@@ -22,7 +22,7 @@ from paritrace.reports import manifest
 from paritrace.reports.aligned_table import calls_of, write_aligned
 from paritrace.reports.documents import comparison_document, encoded
 from paritrace.reports.first_screen import Kept, first_screen
-from paritrace.reports.keeping import MANIFEST, NAMES
+from paritrace.reports.keeping import FORMATS, MANIFEST, NAMES
 from paritrace.reports.kept_result import KeptResult, open_result
 from paritrace.reports.manifest import ExportedFile, Manifest
 
@@ -74,7 +74,9 @@ def align(artifact: Artifact, map_path: Path, out: Path, /, *, files: Files, mad
     applied, review = _reviewed(artifact, data, map_path)
     source = artifact.result
     comparison = aligned(source.comparison, list(applied.changes.values()), review)
-    comparison = replace(comparison, reports={**NAMES, "manifest": MANIFEST, "alignment_map": MAP_NAME})
+    comparison = replace(
+        comparison, reports={name: NAMES[name] for name in FORMATS} | {"manifest": MANIFEST, "alignment_map": MAP_NAME}
+    )
     staged = out.parent / f"{TEMPORARY_PREFIX}{secrets.token_hex(8)}.align"
     files.mkdir(out.parent)
     try:
