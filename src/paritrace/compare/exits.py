@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from paritrace.compare.agreement import Sides
+from paritrace.compare.choices import Choice
 from paritrace.compare.draws import numbers_against, states_against
 from paritrace.compare.envelope import Envelope, Excess, Place
 from paritrace.compare.measured import Measured
@@ -39,6 +40,7 @@ class Judged:
     beyond: frozenset[Moment]
     inside: frozenset[Moment]
     states: dict[Place, Excess]  # parameters, buffers, gradients and optimizer states that differ
+    until: Moment | None  # from this moment on nothing is judged: another discrete choice was made there
     weights: dict[int, bool]  # steps at which parameters that modules read are judged -> whether all are inside
 
     def around(self, sides: Sides, i: int) -> Excess | None:
@@ -54,20 +56,27 @@ def _out(excess: Excess) -> float:
     return excess.ratio / excess.reached if excess.reached else 0.0
 
 
-def judge(measured: Measured) -> Judged:
-    """Judge every paired call that was summarised on both sides; nothing of the calls is kept."""
+def judge(measured: Measured, choice: Choice | None = None) -> Judged:
+    """Judge every paired call that was summarised on both sides; nothing of the calls is kept.
+
+    `choice`: the first discrete choice that differs. What ends behind it is not judged: of other experts or tokens
+    round-off explains no size.
+    """
     sides, envelope = measured.sides, measured.envelope
-    found = dict(_outputs(measured))
+    found = {
+        i: judged for i, judged in _outputs(measured) if choice is None or sides.baseline.calls[i].left < choice.left
+    }
     recorded = (sides.baseline.recorded, sides.candidate.recorded)
     worst = {i: max(by_output.values(), key=_out) for i, by_output in found.items()}
     return Judged(
         false_rate=envelope.false_rate,
         exits=tuple(_exits(measured, found)),
         outputs=worst,
-        numbers=dict(_figures(envelope, numbers_against(*recorded))),
-        states=dict(_figures(envelope, states_against(*recorded))),
+        numbers=dict(_figures(envelope, numbers_against(*recorded), choice)),
+        states=dict(_figures(envelope, states_against(*recorded), choice)),
         beyond=frozenset(_moment(sides, i) for i, excess in worst.items() if excess.beyond),
         inside=frozenset(_moment(sides, i) for i in worst),
+        until=None if choice is None else (choice.step, Phase.FORWARD.value),
         weights=_weights(measured, found),
     )
 
@@ -93,11 +102,20 @@ def is_argument(sides: Sides, i: int, place: int) -> bool:
     return side.recorded.names[side.calls[i].inputs[place].name].startswith(("args", "kwargs"))
 
 
-def _figures(envelope: Envelope, against: Iterable[tuple[Place, Strengths | None]]) -> Iterator[tuple[Place, Excess]]:
+def _figures(
+    envelope: Envelope, against: Iterable[tuple[Place, Strengths | None]], choice: Choice | None
+) -> Iterator[tuple[Place, Excess]]:
     for place, found in against:
-        excess = None if found is None else envelope.excess(place, found)
+        behind = choice is not None and not _is_before(place, choice)
+        excess = None if found is None or behind else envelope.excess(place, found)
         if excess is not None:
             yield place, excess
+
+
+def _is_before(place: Place, choice: Choice) -> bool:
+    """Whether a figure of a step was taken before a choice: of its own step only what the step began with."""
+    begun = place[1].startswith(("parameter:", "buffer:", "optimizer_state:"))
+    return place[0] < choice.step or (begun and place[0] == choice.step)
 
 
 def _outputs(measured: Measured) -> Iterator[tuple[int, dict[int, Excess]]]:

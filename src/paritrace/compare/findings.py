@@ -148,7 +148,7 @@ def sentence(place: Difference, *, ranks: Sequence[int] = (), causes: Mapping[in
     at = f" at {_file_of(site)}" if site else ""
     scalars = next((slot for slot in place.slots if slot.difference_class is DifferenceClass.SCALARS), None)
     match place.group:
-        case Group.EXCEEDS | Group.WITHIN:
+        case Group.EXCEEDS | Group.WITHIN | Group.CHOOSES:
             return _judged(place, f"{where} ({on})", at=at)
         case Group.OUTSIDE:
             return f"The runs differ in what the calls read: {place.cause} ({on}, {where})."
@@ -189,6 +189,9 @@ def _causes(causes: Mapping[int, str]) -> str:
 
 def _judged(place: Difference, where: str, *, at: str) -> str:
     """A statement that an envelope makes, whatever the bits are."""
+    if place.group is Group.CHOOSES:
+        module = f" in {_short(place.module)}" if place.module else ""
+        return f"{place.function.rpartition('.')[2]}{module}{at} makes another discrete choice at {where}."
     if place.group is Group.WITHIN:
         name = _short(place.module) or "the root module"
         return f"Other code in {name} at {where}, {place.cause}: adds no more than the envelope explains."

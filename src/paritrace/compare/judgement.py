@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from math import inf
 
 from paritrace.compare.blames import Blame
+from paritrace.compare.choices import Choice, first_choice, told_choice
 from paritrace.compare.describe import pair_difference
 from paritrace.compare.envelope import MIN_DRAWS, Envelope
 from paritrace.compare.exits import Exit, Judged, judge, parents
@@ -44,6 +45,7 @@ class RankJudgement:
     num_draws: int
     judged: Judged | None
     measured: Measured | None = None
+    choice: Choice | None = None
 
     @property
     def round_off(self) -> str:
@@ -58,8 +60,9 @@ def judgement(of: RankComparison, envelope: Envelope | None, *, kind: str, num_d
     """Judge one rank."""
     if envelope is None:
         return RankJudgement(kind=kind, num_draws=num_draws, judged=None)
-    measured = Measured(of.sides, envelope)
-    return RankJudgement(kind=kind, num_draws=num_draws, judged=judge(measured), measured=measured)
+    measured, choice = Measured(of.sides, envelope), first_choice(of)
+    judged = judge(measured, choice)
+    return RankJudgement(kind=kind, num_draws=num_draws, judged=judged, measured=measured, choice=choice)
 
 
 def judged_items(of: RankComparison, items: list[Placed], by: RankJudgement) -> list[Placed]:
@@ -94,11 +97,24 @@ def exits_of(of: RankComparison, by: RankJudgement) -> list[Placed]:
         firsts.setdefault((of.sides.baseline.module_of(found.call), of.sides.baseline.context_of(found.call)[2]), found)
     calls = [_exit(of, found, by, by.judged, by.measured) for found in firsts.values()]
     states = [] if calls else state_exits(of, by.judged)
-    return calls + [
+    choices = [] if by.choice is None or calls or states else [_choice(of, by.choice, by)]
+    return [*calls, *choices] + [
         item._replace(strength=beyond(item.excess, None, num_draws=by.num_draws, kind=by.kind))
         for item in states
         if item.excess is not None
     ]
+
+
+def _choice(of: RankComparison, choice: Choice, by: RankJudgement) -> Placed:
+    """The first discrete choice that differs, where nothing is out before it."""
+    strength = f"{told_choice(of, choice)}; what is before it is inside {by.round_off}, sizes behind it are not judged"
+    return Placed(
+        moment_of_call(of, choice.call),
+        pair_difference(of, choice.call, Blame(Group.CHOOSES)),
+        sum(moment_of_call(of, i) > moment_of_call(of, choice.call) for i in of.origins.blames),
+        ("call", choice.call),
+        strength=f"{strength} ({by.num_draws} {by.kind})",
+    )
 
 
 def _exit(of: RankComparison, found: Exit, by: RankJudgement, judged: Judged, measured: Measured) -> Placed:

@@ -166,7 +166,8 @@ def _of_calls(rank: RungFacts, moment: tuple[int, str]) -> Mark:
     """The mark of a phase whose calls differ in bits: what an envelope says of it, where there is one."""
     if rank.judged is None or moment in rank.judged.beyond:
         return Mark.BEYOND
-    return Mark.INSIDE if moment in rank.judged.inside else Mark.UNDETERMINED
+    behind = rank.judged.until is not None and moment[0] >= rank.judged.until[0]
+    return Mark.INSIDE if moment in rank.judged.inside and not behind else Mark.UNDETERMINED
 
 
 def _number(rank: RungFacts, step: int, group: str) -> Mark:

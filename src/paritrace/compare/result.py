@@ -63,6 +63,7 @@ class Group(StrEnum):
     UNDETERMINED = "undetermined"
     CONTAINS = "contains"  # an enclosing call of one that originates
     EXCEEDS = "exceeds"  # its output leaves the envelope while what came in is inside (CP-8b)
+    CHOOSES = "chooses"  # what came in is not out, and another discrete choice was made (CP-7)
     WITHIN = "within"  # other code on both sides that adds no more than the envelope explains
 
 

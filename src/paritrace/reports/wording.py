@@ -37,6 +37,7 @@ GROUPS: dict[Group, str] = {
     Group.UNDETERMINED: "nothing recorded tells where it comes from",
     Group.CONTAINS: "contains a call that starts it",
     Group.EXCEEDS: "leaves the envelope; what came in is inside",
+    Group.CHOOSES: "another discrete choice; sizes behind it are not judged",
     Group.WITHIN: "other code, no more error than the envelope explains",
 }
 
