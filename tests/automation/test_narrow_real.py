@@ -164,3 +164,44 @@ def test_in_float64_the_other_attention_falls_to_round_off_and_the_norm_stays(tm
     sessions = json.loads((tmp_path / "A" / "run.json").read_text())["sessions"]
     assert [one["metadata"]["upcast"] for one in sessions] == ["float64"]
     assert all("not_lifted" not in one["metadata"] for one in sessions)
+
+
+COMPILED = """
+import argparse
+import torch
+from torch._inductor import decomposition
+class Model(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.up, self.down = torch.nn.Linear(8, 8), torch.nn.Linear(8, 1)
+    def forward(self, x):
+        return self.down(torch.nn.functional.silu(self.up(x)))
+parser = argparse.ArgumentParser()
+parser.add_argument("--compile", action="store_true")
+options = parser.parse_args()
+if options.compile:  # a decomposition with a mistake, as an extension may register one
+    def silu(x):
+        return x * torch.sigmoid(1.02 * x)
+    decomposition.decompositions[torch.ops.aten.silu.default] = silu
+torch.manual_seed(0)
+model = Model()
+run = torch.compile(model, backend="aot_eager_decomp_partition") if options.compile else model
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+run(torch.randn(4, 8)).square().mean().backward()
+optimizer.step()
+"""
+
+
+@pytest.mark.slow
+def test_a_decomposition_with_a_mistake_is_named_by_the_compilers_bisector(tmp_path: Path) -> None:
+    script = tmp_path / "train.py"
+    script.write_text(COMPILED)
+    record("A", script, directory=tmp_path)
+    record("B", script, "--compile", directory=tmp_path)
+    found = narrowed("--compile", directory=tmp_path)
+    assert asked_of(found) == ["repeat", "step", "modules", "compiler"]
+    answer = found["rounds"][-1]["answer"]
+    assert answer.startswith("backend aot_eager_decomp_partition, decomposition ")
+    assert "silu" in answer
+    assert found["remarks"] == ["bits decided what is good: with --perturb 8 it would be draws"]
+    assert found["ended"] == "found"

@@ -3,35 +3,32 @@
 import shlex
 import time
 from collections.abc import Callable, Sequence
-from contextlib import ExitStack
 from pathlib import Path
 
 from msgspec import Struct
 
+from paritrace.automation.draws_beside import draws_beside
 from paritrace.automation.narrow_captures import draws_option, options_for
-from paritrace.automation.narrow_folder import COMPARISON, Folder, size_of
+from paritrace.automation.narrow_compiler import compiler_round
+from paritrace.automation.narrow_folder import COMPARISON, size_of
 from paritrace.automation.narrow_records import Asked, Ended, Narrowed, Plan, Question, Round, Seen
 from paritrace.automation.narrow_result import narrowed
 from paritrace.automation.narrow_rules import by_size, next_plan
 from paritrace.automation.narrow_sides import AskedSide
+from paritrace.automation.narrow_task import BASELINE, CANDIDATE, Narrowing
 from paritrace.automation.narrow_words import answer_of, question_of
-from paritrace.automation.rerun import DEADLINE_SECONDS, Rerun, require_same_sources, rerun
+from paritrace.automation.rerun import Rerun, require_same_sources, rerun
 from paritrace.compare.engine import compare
-from paritrace.compare.judged_by import JudgedBy
-from paritrace.compare.judgement import PERTURBED
 from paritrace.compare.rows import Compared
 from paritrace.compare.settings import Settings
 from paritrace.errors import HostError, Outcome
-from paritrace.files import LOCAL, Files
+from paritrace.files import LOCAL
 from paritrace.reports.keeping import Keeping, keep
 from paritrace.reports.sources import sources_of
 from paritrace.runs.documents import read_envelope
-from paritrace.runs.draws import draws_of
 from paritrace.runs.envelope import ENVELOPE_NAME, NOT_LIFTED
-from paritrace.runs.reading import Run, open_run
+from paritrace.runs.reading import open_run
 from paritrace.runs.request import require_whole
-
-BASELINE, CANDIDATE = "baseline", "candidate"
 
 
 class Telling(Struct, frozen=True):
@@ -39,18 +36,6 @@ class Telling(Struct, frozen=True):
 
     stage: Callable[[str], None]
     ended: Callable[[Round], None]
-
-
-class Narrowing(Struct, frozen=True):
-    """One narrowing: its sides, what is asked, its folder."""
-
-    baseline: AskedSide
-    candidate: AskedSide
-    asked: Asked
-    folder: Folder
-    made_by: str
-    deadline_seconds: float = DEADLINE_SECONDS
-    files: Files = LOCAL
 
 
 def narrow(task: Narrowing, telling: Telling) -> Narrowed:
@@ -86,6 +71,9 @@ def _round(task: Narrowing, plan: Plan, seen: Sequence[Seen], *, telling: Tellin
     """Capture what the plan asks for, compare, keep."""
     number = len(seen) + 1
     folder = task.folder.new_round(number)
+    if plan.question is Question.COMPILER:
+        telling.stage(f"round {number}: {question_of(plan)} torch's bisector")
+        return compiler_round(task, plan, seen[-1].round, folder)
     started = time.monotonic()
     made: dict[str, Rerun] = {}
     for side, options in _captures(task, plan):
@@ -152,17 +140,12 @@ def _first_run(task: Narrowing, side: AskedSide, seen: Sequence[Seen]) -> Path:
 
 def _compared(task: Narrowing, plan: Plan, runs: tuple[Path, Path], directory: Path) -> Compared:
     """Compare, judged by draws of the baseline where they lie beside it, and keep the result."""
-    with open_run(runs[0]) as base, open_run(runs[1]) as cand, ExitStack() as opened:
-        by = None if plan.question is Question.REPEAT else _judges(base, opened=opened)
-        found = compare(base, cand, _settings(task.asked, plan), by=by)
+    with open_run(runs[0]) as base, open_run(runs[1]) as cand, draws_beside(base) as by:
+        judge = None if plan.question is Question.REPEAT else by
+        found = compare(base, cand, _settings(task.asked, plan), by=judge)
         sources = (*sources_of(base, side=BASELINE), *sources_of(cand, side=CANDIDATE))
         keep(Keeping(found.result, found.rows, sources, made_by=task.made_by), directory, files=task.files)
     return found
-
-
-def _judges(base: Run, *, opened: ExitStack) -> JudgedBy | None:
-    paths = draws_of(base.folder)
-    return JudgedBy(PERTURBED, tuple(opened.enter_context(open_run(path)) for path in paths)) if paths else None
 
 
 def _settings(asked: Asked, plan: Plan) -> Settings:

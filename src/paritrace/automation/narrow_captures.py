@@ -19,7 +19,7 @@ def options_for(plan: Plan, *, upcast: str = "") -> tuple[str, ...]:
             return (*fine, f"--select={plan.module}", f"--select={plan.module}.*", *wider)
         case Question.EVERYTHING:
             return (*fine, *wider)
-        case Question.STEP:
+        case Question.STEP | Question.COMPILER:
             return ()
 
 

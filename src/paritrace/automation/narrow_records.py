@@ -19,6 +19,7 @@ class Question(StrEnum):
     MODULES = "modules"
     OPERATORS = "operators"  # of one module
     EVERYTHING = "everything"  # every operator of the step
+    COMPILER = "compiler"  # which part of torch's compiler
 
 
 class Ended(StrEnum):
@@ -29,6 +30,7 @@ class Ended(StrEnum):
     NO_DIFFERENCE = "no_difference"
     NOT_REPEATABLE = "not_repeatable"  # the baseline differs from itself where the runs part, or before
     NOT_SEEN_AGAIN = "not_seen_again"  # both were captured again and do not differ there any more
+    INSIDE_ROUND_OFF = "inside_round_off"  # of a compiler: it changes bits, and nothing beyond what draws explain
     EVIDENCE_ENDS = "evidence_ends"  # nothing finer can be recorded, and no single call stands
 
 
@@ -46,6 +48,7 @@ class Asked(Struct, frozen=True, forbid_unknown_fields=True):
     between: tuple[int, int | None] | None = None
     upcast: str = ""
     launcher: str = ""
+    compiler: bool = False  # which part of torch's compiler parts, instead of which operator
 
 
 class Plan(Struct, frozen=True, forbid_unknown_fields=True):

@@ -76,7 +76,7 @@ def _further(last: Comparison, ended: Ended) -> tuple[str, ...]:
             return (REPEATABLE,)
         case Ended.NOT_SEEN_AGAIN:
             return ("capture the candidate twice and compare it with itself: it may not repeat",)
-        case Ended.FOUND | Ended.OUTSIDE | Ended.NO_DIFFERENCE:
+        case Ended.FOUND | Ended.OUTSIDE | Ended.NO_DIFFERENCE | Ended.INSIDE_ROUND_OFF:
             return ()
 
 

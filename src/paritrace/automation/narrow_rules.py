@@ -10,7 +10,13 @@ from paritrace.compare.result import Comparison, Difference, Group, Mark
 AROUND = frozenset({"code", "config"})  # what changed around the runs, not what they computed
 OWN = frozenset({Group.ORIGINATES, Group.EXCEEDS, Group.WITHIN})  # groups of a place that is not fed a difference
 MOST_ROUND_OFF = {"float32": 2.0**-12, "float64": 2.0**-26.5}
-BY_CALL = frozenset({Question.MODULES, Question.OPERATORS, Question.EVERYTHING})
+BY_CALL = frozenset({Question.MODULES, Question.OPERATORS, Question.EVERYTHING, Question.COMPILER})
+JUDGED_RUNGS = (
+    "forward",
+    "loss",
+    "backward",
+    "grad norm",
+)  # whose sizes draws judge; of the others bits alone are known
 
 
 def next_plan(asked: Asked, seen: Sequence[Seen]) -> Plan | Ended:
@@ -37,6 +43,8 @@ def _after_steps(asked: Asked, found: Comparison, *, repeat: Comparison) -> Plan
     place = followed(found)
     if outside(found):
         return Ended.OUTSIDE
+    if asked.compiler:
+        return Plan(Question.MODULES, found.ladder_step, draws=asked.draws)
     if place is not None and stands(place):
         return Ended.FOUND
     if place is not None and module_to_open(place) and (not asked.draws or place.group is Group.EXCEEDS):
@@ -47,6 +55,8 @@ def _after_steps(asked: Asked, found: Comparison, *, repeat: Comparison) -> Plan
 def _after_calls(asked: Asked, last: Seen) -> Plan | Ended:
     """A step was captured again, call by call."""
     question, found = last.round.plan.question, last.comparison
+    if asked.compiler:
+        return _of_compiler(last)
     place = followed(found)
     if not differs(found):
         return _nothing(asked, last)
@@ -61,6 +71,24 @@ def _after_calls(asked: Asked, last: Seen) -> Plan | Ended:
     if question is Question.OPERATORS:
         return Plan(Question.EVERYTHING, last.round.plan.step, draws=last.round.plan.draws)
     return Ended.EVIDENCE_ENDS
+
+
+def _of_compiler(last: Seen) -> Plan | Ended:
+    """Both sides were captured at the step; then the bisector spoke."""
+    if last.round.plan.question is Question.COMPILER:
+        return Ended.FOUND
+    if not differs(last.comparison):
+        return Ended.NOT_SEEN_AGAIN
+    if not parts_beyond(last.comparison):
+        return Ended.INSIDE_ROUND_OFF
+    return Plan(Question.COMPILER, last.round.plan.step)
+
+
+def parts_beyond(found: Comparison) -> bool:
+    """Whether runs part by more than draws explain; without draws, in any bit."""
+    if found.envelope is None or not found.envelope.judged:
+        return differs(found)
+    return bool(found.envelope.beyond) or any(found.ladder.get(rung) is Mark.BEYOND for rung in JUDGED_RUNGS)
 
 
 def _nothing(asked: Asked, last: Seen) -> Plan | Ended:

@@ -16,6 +16,7 @@ BRIEFLY = {
     Question.MODULES: "which module?",
     Question.OPERATORS: "which operator?",
     Question.EVERYTHING: "in whole step?",
+    Question.COMPILER: "which part?",
 }
 BRIEF_COLUMNS = max(map(len, BRIEFLY.values()))
 MEGA = 1e6
@@ -42,6 +43,9 @@ def narrow_screen(result: Narrowed, last: Comparison) -> str:
 
 def _operator(result: Narrowed) -> Section:
     place = result.place
+    last = result.rounds[-1]
+    if last.plan.question is Question.COMPILER:
+        return Section(anchor="compiler", lines=paragraph(last.answer, most=3), keep=1, spaced=True)
     if place is None:
         return Section(anchor="operator", lines=())
     where = f"step {place.step}, rank {place.rank}"

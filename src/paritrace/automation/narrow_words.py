@@ -15,6 +15,7 @@ WHY = {
     Ended.NO_DIFFERENCE: "nothing that was recorded differs",
     Ended.NOT_REPEATABLE: "stopped: the baseline does not repeat itself there, so the runs cannot be told apart",
     Ended.NOT_SEEN_AGAIN: "stopped: captured again, the runs do not differ there any more",
+    Ended.INSIDE_ROUND_OFF: "the compiled run stays inside what the baseline's draws explain: no part is at fault",
     Ended.EVIDENCE_ENDS: "the evidence ends: no single call stands",
 }
 
@@ -34,6 +35,8 @@ def question_of(plan: Plan) -> str:
             return f"which operator of {module_or_root(plan.module)} at step {plan.step}?"
         case Question.EVERYTHING:
             return f"which operator at step {plan.step}, in the whole step?"
+        case Question.COMPILER:
+            return f"which part of the compiler at step {plan.step}?"
 
 
 def answer_of(plan: Plan, found: Comparison) -> str:

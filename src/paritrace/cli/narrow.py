@@ -15,8 +15,8 @@ from paritrace.cli.progress import progress
 from paritrace.cli.screens import write_screen
 
 if TYPE_CHECKING:
-    from paritrace.automation.narrow import Narrowing
     from paritrace.automation.narrow_records import Narrowed
+    from paritrace.automation.narrow_task import Narrowing
     from paritrace.compare.result import Comparison
 
 _PATH = click.Path(path_type=Path)
@@ -29,6 +29,7 @@ class Wanted(NamedTuple):
     perturb: int | None
     upcast: str
     launcher: str
+    compiler: bool
 
 
 @click.command()
@@ -46,6 +47,12 @@ class Wanted(NamedTuple):
     "--upcast",
     type=click.Choice(["float32", "float64"]),
     help="Run both sides in this precision: other algorithms stay apart, round-off vanishes.",
+)
+@click.option(
+    "--compile",
+    "compiler",
+    is_flag=True,
+    help="CAND uses torch.compile and BASE does not: find the part of the compiler, by torch's own bisector.",
 )
 @click.option(
     "--launcher",
@@ -67,6 +74,7 @@ def narrow(  # noqa: PLR0913  one parameter per option of the synopsis; they bec
     between: str | None,
     perturb: int | None,
     upcast: str | None,
+    compiler: bool,
     launcher: str | None,
     deadline: float | None,
     exit_code: bool,
@@ -85,7 +93,7 @@ def narrow(  # noqa: PLR0913  one parameter per option of the synopsis; they bec
     from paritrace.cli.selections import parse_steps
 
     asked = judgement(exit_code=exit_code, allow=allow, exit_zero=exit_zero)
-    wanted = Wanted(parse_steps(between), perturb, upcast or "", launcher or "")
+    wanted = Wanted(parse_steps(between), perturb, upcast or "", launcher or "", compiler=compiler)
     task = _task((base, cand), output, wanted)
     if deadline is not None:
         from msgspec.structs import replace
@@ -98,10 +106,10 @@ def narrow(  # noqa: PLR0913  one parameter per option of the synopsis; they bec
 
 
 def _task(paths: tuple[Path, Path], output: Path | None, wanted: Wanted) -> Narrowing:
-    from paritrace.automation.narrow import BASELINE, CANDIDATE, Narrowing
     from paritrace.automation.narrow_folder import Folder
     from paritrace.automation.narrow_records import Asked
     from paritrace.automation.narrow_sides import asked_side
+    from paritrace.automation.narrow_task import BASELINE, CANDIDATE, Narrowing
 
     baseline = asked_side(paths[0], name=BASELINE, launcher=wanted.launcher)
     candidate = asked_side(paths[1], name=CANDIDATE, launcher=wanted.launcher)
@@ -113,6 +121,7 @@ def _task(paths: tuple[Path, Path], output: Path | None, wanted: Wanted) -> Narr
         between=wanted.between,
         upcast=wanted.upcast,
         launcher=wanted.launcher,
+        compiler=wanted.compiler,
     )
     folder = output or paths[1].with_name(f"{paths[1].name}.narrow")
     return Narrowing(
@@ -148,5 +157,5 @@ def _status(result: Narrowed, asked: Judgement) -> ExitStatus:
             return ExitStatus.DIFFERENCE
         case Ended.NOT_REPEATABLE | Ended.NOT_SEEN_AGAIN:
             return ExitStatus.UNDETERMINED
-        case Ended.NO_DIFFERENCE:
+        case Ended.NO_DIFFERENCE | Ended.INSIDE_ROUND_OFF:
             return ExitStatus.DONE

@@ -1,0 +1,108 @@
+"""One trial of torch's compiler bisector: the candidate again, with a part of the compiler off; good or bad (CP-15).
+
+Started as `python -m paritrace.automation.compiler_trial FOLDER` by the bisector, which tells the candidate through
+variables which part is off and reads our exit status: 0 good, 1 bad.
+"""
+
+import os
+import sys
+from pathlib import Path
+
+from msgspec import Struct
+
+from paritrace.automation.draws_beside import draws_beside
+from paritrace.automation.narrow_rules import parts_beyond
+from paritrace.automation.rerun import rerun
+from paritrace.compare.engine import compare
+from paritrace.compare.settings import Settings
+from paritrace.errors import HostError, Outcome, ParitraceError
+from paritrace.files import LOCAL, Files
+from paritrace.reports.documents import decoded, encoded
+from paritrace.runs.envelope import ENVELOPE_NAME
+from paritrace.runs.reading import open_run
+from paritrace.runs.request import RunRequest
+
+ASKED = "trial.json"
+FAILED = "failed.txt"
+PREFIX = "trial-"
+GOOD, BAD = 0, 1
+MOST_TRIALS = 1000  # halving as many parts as a graph of a million nodes has takes twenty
+
+
+class Trial(Struct, frozen=True, forbid_unknown_fields=True):
+    """What every trial of one bisection does alike."""
+
+    request: RunRequest  # of the candidate
+    baseline: str  # the run that it is held against, its draws beside it
+    step: int
+    options: tuple[str, ...]
+    deadline_seconds: float
+
+
+class Tried(Struct, frozen=True, forbid_unknown_fields=True):
+    """One trial that has ended."""
+
+    backend: str
+    subsystem: str
+    good: bool
+    seconds: float
+
+
+def try_once(folder: Path, *, files: Files = LOCAL) -> int:
+    """Run the candidate, compare, keep the answer; the status for the bisector.
+
+    A fault of ours is no answer: it is written to `FAILED`, and every later trial ends at once.
+    """
+    if files.exists(folder / FAILED):
+        return BAD
+    try:
+        return GOOD if _tried(folder, files=files).good else BAD
+    except ParitraceError as error:
+        files.replace(folder / FAILED, f"{error.message}\n{error.fix}\n".encode("utf-8", "surrogateescape"))
+        return BAD
+
+
+def _tried(folder: Path, *, files: Files) -> Tried:
+    asked = decoded(files.read(folder / ASKED), Trial, name=str(folder / ASKED))
+    place = _new(folder, files=files)
+    done = rerun(
+        asked.request,
+        output=place / "candidate",
+        options=asked.options,
+        environment=os.environ,
+        deadline_seconds=asked.deadline_seconds,
+    )
+    if not files.exists(done.run / ENVELOPE_NAME):
+        raise HostError(
+            f"the candidate left no run (status {done.status})",
+            code="rerun_failed",
+            fix=f"read what it printed: {done.log}",
+            outcome=Outcome.FAILED,
+        )
+    ended = Tried(
+        backend=os.environ.get("TORCH_BISECT_BACKEND", ""),
+        subsystem=os.environ.get("TORCH_BISECT_SUBSYSTEM", ""),
+        good=not done.status and not _parts(asked, done.run),
+        seconds=round(done.seconds, 3),
+    )
+    files.replace(place / "tried.json", encoded(ended))
+    return ended
+
+
+def _parts(asked: Trial, candidate: Path) -> bool:
+    with open_run(Path(asked.baseline)) as base, open_run(candidate) as cand, draws_beside(base) as by:
+        return parts_beyond(compare(base, cand, Settings(steps=(asked.step, asked.step + 2)), by=by).result)
+
+
+def _new(folder: Path, *, files: Files) -> Path:
+    for number in range(1, MOST_TRIALS + 1):
+        place = folder / f"{PREFIX}{number:02}"
+        if files.claim(place):
+            return place
+    raise HostError(
+        f"{folder} holds {MOST_TRIALS} trials", code="already_there", fix="name another folder with -o, and begin anew"
+    )
+
+
+if __name__ == "__main__":
+    sys.exit(try_once(Path(sys.argv[1])))
