@@ -86,6 +86,8 @@ def strength_of(judged: Judged, place: int) -> Strengths | None:
 def excesses(by: RowEnvelope, cell: Cell, pairs: Aligned, judged: Judged) -> list[tuple[int, Excess]]:
     """The rows of an output that have draws to be judged by, with how far they are out."""
     found: list[tuple[int, Excess]] = []
+    if by.envelope is None:
+        return found
     measured = np.flatnonzero(np.isin(judged.status, (RowStatus.AGREES, RowStatus.DIFFERS, RowStatus.DTYPE)))
     for place in measured.tolist():
         strength = strength_of(judged, place)
