@@ -49,10 +49,11 @@ def _folded(runs: tuple[Run, Run], *, ranks: Sequence[RankSummary], settings: Se
 def _loaded(run: Run, settings: Settings) -> list[Recorded]:
     """All ranks that are compared. Of their calls only those of modules are kept: the others do not fold."""
     wanted = [view for view in run.sessions if settings.ranks is None or view.rank in settings.ranks]
-    return [_without_operators(load(run, view, settings=settings)) for view in wanted]
+    return [without_operators(load(run, view, settings=settings)) for view in wanted]
 
 
-def _without_operators(recorded: Recorded) -> Recorded:
+def without_operators(recorded: Recorded) -> Recorded:
+    """What one session recorded, with the calls of modules only, in place."""
     modules = {number for number, function in recorded.functions.items() if function.level is Level.MODULE}
     recorded.calls = recorded.calls.where(np.isin(recorded.calls.column("function"), sorted(modules)))
     return recorded

@@ -1,5 +1,6 @@
 """Proposes a map of names between two runs from the sums of their parameters at the first step they share (CP-5)."""
 
+from paritrace.compare.folds_joined import without_operators
 from paritrace.compare.folds_orders import parameters_read
 from paritrace.compare.folds_sides import FoldSide, common_incarnation, fold_side
 from paritrace.compare.load import Recorded, load
@@ -10,7 +11,6 @@ from paritrace.compare.proposing_sums import Names, ambiguous, related
 from paritrace.compare.proposing_weights import Weights, weights_of
 from paritrace.compare.settings import Settings
 from paritrace.errors import EvidenceError
-from paritrace.evidence.calls import Level
 from paritrace.evidence.fingerprints import Scheme
 from paritrace.runs.reading import Run
 
@@ -68,13 +68,7 @@ def _sides(a: Run, b: Run, settings: Settings) -> tuple[FoldSide, FoldSide] | No
 
 def _loaded(run: Run, settings: Settings) -> list[Recorded]:
     """Every rank, with the calls of modules only: they show in which order a parameter was read."""
-    found: list[Recorded] = []
-    for view in run.sessions:
-        recorded = load(run, view, settings=settings)
-        modules = {number for number, function in recorded.functions.items() if function.level is Level.MODULE}
-        recorded.calls = [call for call in recorded.calls if call.function in modules]
-        found.append(recorded)
-    return found
+    return [without_operators(load(run, view, settings=settings)) for view in run.sessions]
 
 
 def _steps(side: FoldSide) -> set[int]:
