@@ -1,19 +1,27 @@
-"""The figures of the README: taken from what the measurements wrote, never typed in."""
+"""The figures of the README and of the planted faults: taken from what the measurements wrote, never typed in."""
 
 import re
 from pathlib import Path
+
+from benchmarks.faults.full_table import result, tables
 
 ROOT = Path(__file__).parents[1]
 RESULTS = ROOT / "benchmarks" / "results.md"
 SAME_BITS = tuple(ROOT / "benchmarks" / name for name in ("same_bits.md", "same_bits_ranked.md"))
 
 _MARKED = re.compile(r"<!-- (?P<name>measurements|same bits): made by make docs -->\n.*?<!-- end -->\n", re.DOTALL)
+_PLACED = re.compile(r"<!-- placed: made by make docs -->\n.*?<!-- end -->\n", re.DOTALL)
 _TABLE_HEAD = re.compile(r"^\| (PF-\w+) \| ratio \|")
 
 
 def with_figures(readme: str) -> str:
     """The README with each marked part made anew."""
     return _MARKED.sub(lambda found: f"{_opening(found['name'])}\n\n{_part(found['name'])}\n\n<!-- end -->\n", readme)
+
+
+def with_placed(page: str) -> str:
+    """The page of the planted faults with the tables of the full suite made anew."""
+    return _PLACED.sub(lambda _: f"{_opening('placed')}\n\n{tables(result())}\n\n<!-- end -->\n", page)
 
 
 def _opening(name: str) -> str:
