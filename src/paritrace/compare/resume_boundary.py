@@ -59,7 +59,7 @@ def plan(asked: Asked, *, baseline: Side, candidate: Side) -> ResumePlan:
         rank: [one for one in found if one.session.session_id not in taken]
         for rank, found in candidate.sessions.items()
     }
-    theirs = {rank: one for rank, found in left.items() if (one := _resumed(found, asked))}
+    theirs = {rank: last for rank, found in left.items() if (last := _resumed(found, asked))}
     if not theirs:
         raise _no_boundary("candidate", asked.step, candidate._replace(sessions=left))
     shifts = {rank: asked.step - own for rank, (_, own) in theirs.items()}
