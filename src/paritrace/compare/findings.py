@@ -50,8 +50,24 @@ def findings(
     flow in. `exits` leave the envelope and come before everything that differs in bits; `extra` are facts that no bits
     show, such as another order: they come last.
     """
-    told = _folded([*_ordered(exits, first=False), *_ordered(ranks, first=True), *_ordered(extra, first=False)])
+    told = _folded(
+        [*_ordered(exits, first=False), *_facts_first(_ordered(ranks, first=True)), *_ordered(extra, first=False)]
+    )
     return tuple(_finding(number, items) for number, items in enumerate(told[:MAX_FINDINGS], 1))
+
+
+def _facts_first(items: Sequence[Placed]) -> list[Placed]:
+    """What is a fact whatever the bits are stands before other code that stays inside; else the order stays."""
+    if not items or items[0].excess is None or items[0].excess.beyond:
+        return list(items)
+    return sorted(items, key=lambda item: not _is_fact(item))
+
+
+def _is_fact(item: Placed) -> bool:
+    """Other arguments, another wiring, another state before any call: no round-off makes it."""
+    inside = item.excess is not None and not item.excess.beyond
+    scalars = any(slot.difference_class is DifferenceClass.SCALARS for slot in item.difference.slots)
+    return not inside and (scalars or item.difference.group in (Group.OUTSIDE, Group.REWIRED))
 
 
 def _ordered(ranks: Sequence[list[Placed]], *, first: bool) -> list[Placed]:

@@ -23,14 +23,20 @@ _WORDS: dict[str, tuple[type[np.unsignedinteger[Any]], int, int]] = {
     "bfloat16": (np.uint16, (1 << 15) - 1, 0x7F7F),
 }
 PHASES = tuple(Phase)
+# They choose or copy numbers and round none. Moving what they give would also move a mask: of scores filled with -1e30
+# a unit in the last place is 1e23, and the softmax of a row that is masked whole would be another one in every draw.
+_ROUND_NOTHING = frozenset(
+    {"masked_fill", "fill", "where", "cat", "stack", "gather", "index_select", "index", "embedding", "clone", "copy"}
+)
 
 
 class Perturbing:
     """One draw. What is drawn depends on the seed, the step, the phase and which operator of the phase it is.
 
     So ranks that make the same calls draw the same, and replicas stay replicas. Zeros, the largest finite value and
-    what is not finite stay as they are; so do results of random operators, views, uninitialised memory, single numbers
-    that an optimizer counts with, and everything outside of forward, loss, backward and optimizer.
+    what is not finite stay as they are; so do results of random operators, of those that only choose or copy, views,
+    uninitialised memory, single numbers that an optimizer counts with, and all outside of forward, loss, backward
+    and optimizer.
     """
 
     def __init__(self, seed: int, *, kinds: Kinds, steps: Steps) -> None:
@@ -48,6 +54,8 @@ class Perturbing:
         ordinal = self._ordinal
         self._ordinal = ordinal + 1
         if operator.is_view or operator.uninitialised or operator.seeded or operator.collective:
+            return
+        if operator.name.split(".")[1].rstrip("_") in _ROUND_NOTHING:
             return
         found = list(_floating(result)) or (list(_floating(arguments[:1])) if operator.written else [])
         for place, tensor in enumerate(found):
