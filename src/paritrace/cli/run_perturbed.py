@@ -43,13 +43,13 @@ def run_with_draws(ctx: click.Context, num_draws: int, output: Path, *, capture:
         made += ended == 0
         if ended:
             note(f"paritrace: perturbed run {seed} of {num_draws} ended with status {ended}; it is no draw")
-        if ended == INTERRUPTED:
+        if ended in TOLD_TO_END:
             return ended
     note(f"paritrace: {made} of {num_draws} perturbed runs are beside it: `paritrace compare` judges by them")
     return status
 
 
-INTERRUPTED = 130
+TOLD_TO_END = frozenset({129, 130, 131, 143})  # by SIGHUP, SIGINT, SIGQUIT, SIGTERM: whoever told one draw means all
 
 
 def _require_outside(num_draws: int) -> None:
