@@ -199,6 +199,9 @@ class CallColumns(Sequence[Call]):
         where = source if output == FROM_ORIGIN else (source, output)
         return Slot(v["name"][place], v["kind"][place], bits, where, _HOW[v["how"][place]])
 
+    def _text(self, number: int, odd: int) -> Bits:
+        return f"{number:016x}" if odd == PLAIN else self.odd_values[odd - 1]
+
     def _block(self, start: int, end: int) -> list[Call]:
         c = self._columns
         low, high = int(c["first"][start]), int(c["first"][end])
@@ -222,7 +225,7 @@ class CallColumns(Sequence[Call]):
             Slot(
                 name,
                 kind,
-                f"{bits:016x}" if odd == PLAIN else self.odd_values[odd - 1],
+                self._text(bits, odd),
                 source if output == FROM_ORIGIN else (source, output),
                 _HOW[how],
             )
