@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 
 import numpy as np
+import pytest
 
 from paritrace.compare.envelope import MIN_DRAWS, Envelope, Place
 from paritrace.compare.envelope import calibrate as calibrate_table
@@ -62,6 +63,19 @@ def test_cp10a_a_bias_below_the_size_of_round_off_is_found() -> None:
     excess = made.excess(PLACES[3], candidate[PLACES[3]])
     assert excess is not None
     assert (excess.beyond, excess.figure, excess.ratio) == (True, "bias", 16.0)
+
+
+@pytest.mark.parametrize(("share", "beyond"), [(1.0, True), (0.1, False)])
+def test_cp10a_a_shift_far_smaller_than_what_draws_move_is_no_claim(share: float, beyond: bool) -> None:
+    """One scalar that rounds otherwise scales a whole gradient: many of its own standard errors, few of the draws'."""
+    random = np.random.default_rng(2)
+    draws = [draw(random, tail=0.0) for _ in range(8)]
+    made = calibrate({place: [found[place] for found in draws] for place in PLACES})
+    assert made is not None
+    largest = max(found[PLACES[3]].error for found in draws)
+    excess = made.excess(PLACES[3], Strengths(share * largest, 0.0, 26.0))
+    assert excess is not None
+    assert excess.beyond is beyond
 
 
 def test_cp10_too_few_draws_make_no_envelope() -> None:

@@ -6,6 +6,9 @@ measured by the draws that are left; it leaves the envelope where it is further 
 Of runs that are exchangeable at most one can be further out than all the others, so a candidate that is one more draw
 is so with a probability of at most 1 / (draws + 1): no approximation, whatever the figures' distribution (the pairing
 is that of the jackknife+, Barber and others 2021). Over several ranks a draw is one job: its furthest rank counts.
+
+A run that moves less than the draws do is shifted to one side in its own small standard errors easily: one scalar that
+rounds otherwise scales a whole gradient. So a bias is told in the draws' standard errors where these are the larger.
 """
 
 import math
@@ -33,7 +36,8 @@ class Excess(NamedTuple):
 
     `ratio` is to the median of the draws (of `bias` it is the figure itself), `reached` the largest ratio of this
     figure that stays inside here. `error` and `expected` are the sampled relative error and the draws' median of it;
-    `bias` is how many standard errors the samples are shifted to one side, and `bias_reached` what of it stays inside.
+    `bias` is how many standard errors, its own or the draws', the samples are shifted to one side, and `bias_reached` what
+    of it stays inside.
     """
 
     figure: str
@@ -65,6 +69,7 @@ class Envelope:
     units: Strengths
     limits: tuple[float, ...]
     inside: Table  # the largest ratios that stay inside, by place; 0 where the draws have no width
+    widths: Table  # the largest median error by place, whichever draw is left out: what a bias is told in
     of_another: bool = False  # the draws are of another run than the baseline, named to judge it
 
     @property
@@ -96,7 +101,7 @@ class Envelope:
         ratios = self._ratios(at, found)
         told = _told(ratios, inside)
         expected = float(self.middle[at, 0])
-        return Excess(FIGURES[told], ratios[told], inside[told], found.error, expected, found.bias, inside.bias)
+        return Excess(FIGURES[told], ratios[told], inside[told], found.error, expected, ratios.bias, inside.bias)
 
     def is_typical(self, place: Place, found: Strengths) -> bool:
         """Whether no figure is further out than a draw typically reaches somewhere; true where there is no width."""
@@ -109,7 +114,9 @@ class Envelope:
 
     def _ratios(self, at: int, found: Strengths) -> Strengths:
         pairs = zip(found, self.middle[at].tolist(), strict=True)
-        return Strengths(*(figure / middle if middle > 0.0 else 0.0 for figure, middle in pairs))
+        ratios = Strengths(*(figure / middle if middle > 0.0 else 0.0 for figure, middle in pairs))
+        width = float(self.widths[at])
+        return ratios._replace(bias=ratios.bias * min(1.0, found.error / width)) if width > 0.0 else ratios
 
 
 def _told(ratios: Strengths, inside: Strengths) -> int:
@@ -131,6 +138,7 @@ def calibrate(draws: Tabulated) -> Envelope | None:
         return None
     units, fewer, limits = _calibrated(table[judged], without[:, judged])
     middle = _divisors(np.median(table, axis=1))
+    widths: Table = without[:, :, 0].max(axis=0)
     allowed = without * fewer[:, None, :] * (without[:, :, :1] > 0.0).all(axis=0)
     return Envelope(
         places={place: at for at, place in enumerate(whole)},
@@ -140,6 +148,7 @@ def calibrate(draws: Tabulated) -> Envelope | None:
         units=Strengths(*units.tolist()),
         limits=tuple(limits),
         inside=_inside(allowed, middle, limits),
+        widths=widths,
     )
 
 
@@ -166,7 +175,9 @@ def _calibrated(table: Table, without: Table) -> tuple[Table, Table, list[float]
 def _most(one: Table, middle: Table) -> Table:
     """The largest of each figure that one run reaches over all places, in medians of the others."""
     wide = (middle[:, :1] > 0.0) & (middle > 0.0)
-    found: Table = np.divide(one, middle, out=np.zeros_like(one), where=wide).max(axis=0)
+    ratios = np.divide(one, middle, out=np.zeros_like(one), where=wide)
+    ratios[:, BIAS] *= np.minimum(1.0, ratios[:, 0])
+    found: Table = ratios.max(axis=0)
     return found
 
 
