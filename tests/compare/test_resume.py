@@ -46,7 +46,8 @@ def test_a_right_resume_shows_no_difference_and_claims_no_equal_state(
     assert found.resume is not None
     groups = {part.group: part for part in found.resume.parts}
     assert (groups["parameter"].agree, groups["optimizer_state"].agree) == (4, 12)
-    assert [state.name for state in groups["rng"].states if state.idle] == ["python"], "nobody drew from it"
+    idle = {state.name for state in groups["rng"].states if state.idle}  # numpy's: whether a test before drew from it
+    assert idle - {"numpy"} == {"python"}, "nobody drew from it"
 
 
 @pytest.mark.parametrize(
