@@ -6,6 +6,7 @@
 import os
 import sys
 from dataclasses import dataclass, field, replace
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -97,9 +98,8 @@ class Gate(nn.Module):
 def model_of(variant: Variant) -> nn.Module:
     if variant.experts:
         return Routed(last_first=variant.last_first)
-    from transformers import LlamaConfig, LlamaForCausalLM
-
-    config = LlamaConfig(
+    transformers: Any = import_module("transformers")
+    config = transformers.LlamaConfig(
         vocab_size=VOCABULARY,
         hidden_size=64,
         intermediate_size=128,
@@ -111,7 +111,8 @@ def model_of(variant: Variant) -> nn.Module:
         attn_implementation=variant.attention,
         use_cache=False,
     )
-    return LlamaForCausalLM(config).to(variant.dtype).train()
+    model: nn.Module = transformers.LlamaForCausalLM(config).to(variant.dtype).train()
+    return model
 
 
 def laid_out(model: nn.Module, variant: Variant) -> nn.Module:

@@ -1,7 +1,9 @@
 """A tiny Llama of transformers, trained in this process: a pair of attentions for tests that take many inputs."""
 
 from dataclasses import dataclass
+from importlib import import_module
 from pathlib import Path
+from typing import Any
 
 import torch
 
@@ -25,10 +27,9 @@ class Recipe:
 
 
 def train(run: Path, recipe: Recipe) -> Path:
-    from transformers import LlamaConfig, LlamaForCausalLM
-
+    transformers: Any = import_module("transformers")
     torch.manual_seed(recipe.seed)
-    config = LlamaConfig(
+    config = transformers.LlamaConfig(
         vocab_size=VOCABULARY,
         hidden_size=64,
         intermediate_size=128,
@@ -40,7 +41,7 @@ def train(run: Path, recipe: Recipe) -> Path:
         attn_implementation=recipe.attention,
         use_cache=False,
     )
-    model = LlamaForCausalLM(config).to(recipe.dtype).train()
+    model = transformers.LlamaForCausalLM(config).to(recipe.dtype).train()
     optimizer = torch.optim.AdamW(model.parameters(), lr=1e-3)
     with paritrace.trace(run, level=recipe.levels, steps=(0, recipe.steps), diff=False, perturb_seed=recipe.draw):
         for _ in range(recipe.steps):

@@ -42,7 +42,8 @@ class Routed(nn.Module):
         values, chosen = self.gate(x)
         both = torch.stack([expert(x) for expert in self.experts], dim=-2)
         routed = both.gather(-2, chosen[..., None].expand(-1, -1, 32))[:, 0]
-        return routed * values.sigmoid()
+        out: torch.Tensor = routed * values.sigmoid()
+        return out
 
 
 def capture(run: Path, *, seed: int = 0, backwards: bool = False, tie: float = 1e-6, bent: float = 1.0) -> Path:

@@ -89,10 +89,12 @@ def capture(
             torch.autograd.backward(nn.functional.cross_entropy(model(tokens), tokens.roll(1)))
             with torch.no_grad():
                 if bent_gradient != 1.0:
-                    model.mlp[0].weight.grad *= bent_gradient
+                    gradient = model.get_parameter("mlp.0.weight").grad
+                    assert gradient is not None
+                    gradient.mul_(bent_gradient)
                 optimizer.step()
                 if decayed != 1.0:
-                    model.mlp[2].weight *= decayed
+                    model.get_parameter("mlp.2.weight").mul_(decayed)
             optimizer.zero_grad()
     return run
 

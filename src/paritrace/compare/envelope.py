@@ -36,8 +36,8 @@ class Excess(NamedTuple):
 
     `ratio` is to the median of the draws (of `bias` it is the figure itself), `reached` the largest ratio of this
     figure that stays inside here. `error` and `expected` are the sampled relative error and the draws' median of it;
-    `bias` is how many standard errors, its own or the draws', the samples are shifted to one side, and `bias_reached` what
-    of it stays inside.
+    `bias` is how many standard errors, its own or the draws', the samples are shifted to one side, and `bias_reached`
+    what of it stays inside.
     """
 
     figure: str
