@@ -129,7 +129,7 @@ def _has_size(slots: Sequence[SlotDifference]) -> bool:
 def _around(of: RankComparison, i: int) -> list[SlotDifference]:
     """What the module call around a call shows of the size, where the call itself has fingerprints alone (CA-28)."""
     side = of.sides.baseline
-    parent = side.index_of.get(side.calls[i].parent, -1)
+    parent: int = side.index_of.get(side.calls[i].parent, -1)
     if parent < 0 or of.sides.pairing.partner_a[parent] < 0:
         return []
     found = [slot for _, _, slot in slot_differences(of, parent, directions="o") if slot.relative_error is not None]
@@ -202,7 +202,7 @@ def _next_to_see(of: RankComparison, i: int) -> tuple[str, ...]:
     side = of.sides.baseline
     call = side.calls[i]
     told: list[str] = []
-    parent = side.index_of.get(call.parent)
+    parent: int | None = side.index_of.get(call.parent)
     if parent is not None:
         told.append(f"caller {side.recorded.functions[side.calls[parent].function].name}{_at(side, parent)}")
     for slot in call.inputs[:MAX_READERS]:

@@ -179,7 +179,7 @@ def _is_typical(measured: Measured, i: int) -> bool:
 def parents(sides: Sides, i: int) -> Iterator[int]:
     """The calls of the baseline that enclose one, the innermost first."""
     side = sides.baseline
-    at = side.index_of.get(side.calls[i].parent, -1)
+    at: int = side.index_of.get(side.calls[i].parent, -1)
     while at >= 0:
         yield at
         at = side.index_of.get(side.calls[at].parent, -1)

@@ -154,7 +154,7 @@ class _Translator:
     def _collectives(self, calls: CallColumns, index_of: IdIndex) -> dict[int, CollectiveFacts]:
         distributed = self._recorded.distributed
         places = (index_of.get(number) for number in distributed.collectives)
-        known = sorted({place for place in places if place is not None})
+        known: list[int] = sorted({place for place in places if place is not None})
         found = ((i, collective_facts(distributed, calls[i], settings=self._settings)) for i in known)
         return {i: facts for i, facts in found if facts is not None}
 
@@ -222,7 +222,8 @@ class _Translator:
         """What alone decides the pair of a call, or "" (CP-2a)."""
         nodes = sorted(set(calls.distinct("node")))
         texts = [self._settings.spelled(name) if (name := self._parameter_of(node)) else "" for node in nodes]
-        found = [texts[place] for place in np.searchsorted(nodes, calls.column("node")).tolist()]
+        places: list[int] = np.searchsorted(nodes, calls.column("node")).tolist()
+        found = [texts[place] for place in places]
         for i, facts in collectives.items():
             if facts.label:
                 found[i] = facts.label
