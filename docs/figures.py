@@ -1,9 +1,10 @@
-"""The figures of the README and of the planted faults: taken from what the measurements wrote, never typed in."""
+"""The figures of the README and of the planted faults' pages: taken from what measurements wrote, never typed in."""
 
 import re
 from pathlib import Path
 
 from benchmarks.faults.full_table import result, tables
+from benchmarks.faults.peers.table import KEPT, by_pair, read, table
 
 ROOT = Path(__file__).parents[1]
 RESULTS = ROOT / "benchmarks" / "results.md"
@@ -11,6 +12,7 @@ SAME_BITS = tuple(ROOT / "benchmarks" / name for name in ("same_bits.md", "same_
 
 _MARKED = re.compile(r"<!-- (?P<name>measurements|same bits): made by make docs -->\n.*?<!-- end -->\n", re.DOTALL)
 _PLACED = re.compile(r"<!-- placed: made by make docs -->\n.*?<!-- end -->\n", re.DOTALL)
+_PEERS = re.compile(r"<!-- peers: made by make docs -->\n.*?<!-- end -->\n", re.DOTALL)
 _TABLE_HEAD = re.compile(r"^\| (PF-\w+) \| ratio \|")
 
 
@@ -22,6 +24,13 @@ def with_figures(readme: str) -> str:
 def with_placed(page: str) -> str:
     """The page of the planted faults with the tables of the full suite made anew."""
     return _PLACED.sub(lambda _: f"{_opening('placed')}\n\n{tables(result())}\n\n<!-- end -->\n", page)
+
+
+def with_peers(page: str) -> str:
+    """The page of other tools with its tables made anew."""
+    found = read(KEPT)
+    text = f"{_opening('peers')}\n\n{table(found)}\n\n{by_pair(found)}\n\n<!-- end -->\n"
+    return _PEERS.sub(lambda _: text, page)
 
 
 def _opening(name: str) -> str:

@@ -9,7 +9,7 @@ from typing import TypeVar
 
 import click
 
-from docs.figures import with_figures, with_placed
+from docs.figures import with_figures, with_peers, with_placed
 from paritrace.cli.entry import COMMANDS, PROGRAM, load_command, paritrace
 from paritrace.cli.options import options_by_key
 from paritrace.cli.schema import FORMATS, schema_text
@@ -20,6 +20,7 @@ Word = TypeVar("Word", bound=StrEnum)
 REFERENCE = Path(__file__).parent / "reference"
 README = Path(__file__).parents[1] / "README.md"
 PLANTED = Path(__file__).parent / "explanation" / "planted-faults.md"
+PEERS = Path(__file__).parent / "explanation" / "peers.md"
 SCHEMAS = Path(__file__).parent.parent / "schemas"
 WIDTH = 100
 HEAD = """# Command line
@@ -124,6 +125,7 @@ def pages() -> dict[Path, str]:
         REFERENCE / "vocabulary.md": vocabulary_page(),
         README: readme,
         PLANTED: with_placed(PLANTED.read_text(encoding="utf-8")),
+        PEERS: with_peers(PEERS.read_text(encoding="utf-8")),
         **schemas,
     }
 

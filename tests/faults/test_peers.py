@@ -9,7 +9,8 @@ from benchmarks.faults.case import Answer, Control, Expected, Fault, Variant
 from benchmarks.faults.judging import Sources
 from benchmarks.faults.peers.answers import Named, answer_to_control, answer_to_fault
 from benchmarks.faults.peers.asking import PEERS, worker
-from benchmarks.faults.peers.score import EVERY, Asked, ask, read, renewed, table
+from benchmarks.faults.peers.score import EVERY, ask, renewed
+from benchmarks.faults.peers.table import Asked, by_pair, read, table
 
 SOURCES = Sources(
     baseline={"model.py": "a\nb\nc\nd\ne\nf\ng\nh = self.up(x)\n"},
@@ -76,7 +77,8 @@ def test_answers_are_renewed_by_tool_and_pair(tmp_path: Path) -> None:
     better = Asked("a", "2", "pair", is_control=False, answer="exact", said="", seconds=4.0)
     renewed(kept, [first, other])
     assert renewed(kept, [better]) == [better, other] == read(kept)
-    assert "| a | 1 of 1 | 0 | 0 of 0 | 0 | 4 s |" in table(read(kept))
+    assert "| a 2 | 1 | 1 of 1 | 0 | 0 of 0 | 0 |" in table(read(kept))
+    assert "| pair | fault | exact | exact |" in by_pair(read(kept))
 
 
 @pytest.mark.slow

@@ -9,35 +9,22 @@ import sys
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
-from statistics import median
 
 import msgspec
 
-from benchmarks.faults.case import Answer, Control, Expected, Fault, Score
+from benchmarks.faults.case import Control, Expected, Fault, Score
 from benchmarks.faults.controls import CONTROLS
 from benchmarks.faults.faults import FAULTS
 from benchmarks.faults.judging import Sources
 from benchmarks.faults.peers.answers import Named, answer_to_control, answer_to_fault
 from benchmarks.faults.peers.asking import PEERS, Peer, Side, Worker, has, worker, written
+from benchmarks.faults.peers.table import NO_ANSWER, Asked, read, table
 from benchmarks.faults.running import Workplace
 from benchmarks.faults.score import score_one, texts
 
 Case = Fault | Control
 EVERY: tuple[Case, ...] = (*FAULTS, *CONTROLS)
 OURS = "paritrace"
-NO_ANSWER = "no answer"  # the tool ended with an error
-
-
-class Asked(msgspec.Struct, frozen=True):
-    """One tool's answer to one pair. `seconds`: both runs, the recording and the comparison."""
-
-    tool: str
-    version: str
-    pair: str
-    is_control: bool
-    answer: str
-    said: str
-    seconds: float
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -60,10 +47,6 @@ def renewed(path: Path, found: list[Asked]) -> list[Asked]:
     answers = {(asked.tool, asked.pair): asked for asked in (*known, *found)}
     path.write_bytes(msgspec.json.format(msgspec.json.encode(list(answers.values())), indent=1) + b"\n")
     return list(answers.values())
-
-
-def read(path: Path) -> list[Asked]:
-    return msgspec.json.decode(path.read_bytes(), type=list[Asked])
 
 
 def parse(arguments: list[str] | None) -> argparse.Namespace:
@@ -153,32 +136,6 @@ def own(score: Score) -> Asked:
         answer=score.answer.value,
         said=score.said,
         seconds=round(score.seconds, 2),
-    )
-
-
-def table(found: list[Asked]) -> str:
-    """One line per tool."""
-    heads = ("tool", "faults: exact or adjacent", "no answer", "controls: false claims", "no answer", "median time")
-    lines = ["| " + " | ".join(heads) + " |", "|" + "---|" * len(heads)]
-    for tool in dict.fromkeys(asked.tool for asked in found):
-        of = [asked for asked in found if asked.tool == tool]
-        faults, controls = ([asked for asked in of if asked.is_control is wanted] for wanted in (False, True))
-        lines.append("| " + " | ".join((tool, *counted(faults, controls))) + " |")
-    return "\n".join(lines)
-
-
-def counted(faults: list[Asked], controls: list[Asked]) -> tuple[str, ...]:
-    good = (Answer.EXACT.value, Answer.ADJACENT.value)
-    named = sum(asked.answer in good for asked in faults)
-    false = sum(asked.answer == Answer.FALSE_CLAIM.value for asked in controls)
-    silent = [sum(asked.answer == NO_ANSWER for asked in of) for of in (faults, controls)]
-    seconds = median(asked.seconds for asked in (*faults, *controls))
-    return (
-        f"{named} of {len(faults)}",
-        str(silent[0]),
-        f"{false} of {len(controls)}",
-        str(silent[1]),
-        f"{seconds:.0f} s",
     )
 
 

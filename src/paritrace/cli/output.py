@@ -70,6 +70,11 @@ def write_error(error: ParitraceError, *, as_json: bool) -> None:
 
 def error_document(error: ParitraceError) -> dict[str, object]:
     """The `error` member of the document that replaces a result; `details` only where several things are wrong."""
-    told: dict[str, object] = {"code": error.code, "kind": error.outcome.value, "message": error.message, "fix": error.fix}
+    told: dict[str, object] = {
+        "code": error.code,
+        "kind": error.outcome.value,
+        "message": error.message,
+        "fix": error.fix,
+    }
     details: dict[str, object] = {"details": list(error.details)} if error.details else {}
     return told | details
