@@ -174,7 +174,7 @@ class Inventory:
         kinds: list[int] = []
         values: list[Value] = []
         samples: list[str] = []
-        wanted = group in SAMPLED and calls.Level.MODULE in self._recorder.levels
+        wanted = group in SAMPLED and calls.Level.MODULE in self._recorder.plan.written(self._recorder.steps.step)
         total = 0.0
         for name, tensor in found:
             names.append(name)
