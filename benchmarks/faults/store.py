@@ -14,8 +14,8 @@ from benchmarks.faults.warm import capture
 from paritrace.runs.draws import draw_path, draws_of
 
 DRAWS = 8
-STEPS = "0:2"
-OPTIONS = ("--level", "module", "--level", "op", "--steps", STEPS)
+NUM_STEPS = "2"  # where a variant's own arguments name no number
+LEVELS = ("--level", "module", "--level", "op")
 DONE = "captured.json"
 
 
@@ -70,7 +70,7 @@ class Store:
             if not marker.exists():
                 self._allowed(variant)
                 shutil.rmtree(path, ignore_errors=True)
-                options = ("run", "-o", str(path), *OPTIONS, "--perturb-seed", str(seed))
+                options = ("run", "-o", str(path), *options_of(variant), "--perturb-seed", str(seed))
                 capture((*options, str(script), *variant.arguments), directory=script.parent, errors=place / "stderr")
                 marker.touch()
         return draws_of(run)
@@ -84,7 +84,7 @@ class Store:
         shutil.rmtree(place, ignore_errors=True)
         place.mkdir(parents=True)
         script = write_checkout(variant, directory=place)
-        command = ("run", "-o", str(place / "run"), *OPTIONS, str(script), *variant.arguments)
+        command = ("run", "-o", str(place / "run"), *options_of(variant), str(script), *variant.arguments)
         ranks = ({},) if variant.launch is Launch.PLACED else environments_of_ranks()
         seconds = capture(command, directory=script.parent, errors=place / "stderr", ranks=ranks)
         words = json.dumps({"script": str(script.relative_to(place)), "seconds": round(seconds, 3)})
@@ -92,8 +92,15 @@ class Store:
         os.replace(place / f"{DONE}.new", place / DONE)
 
 
+def options_of(variant: Variant) -> tuple[str, ...]:
+    """Both levels at each step that the training makes: `check` holds a run to the steps that it was asked for."""
+    words = variant.arguments
+    steps = words[words.index("--steps") + 1] if "--steps" in words else NUM_STEPS
+    return (*LEVELS, "--steps", f"0:{steps}")
+
+
 def name_of(variant: Variant, *, again: bool = False) -> str:
     """A name that holds everything the capture is made of but paritrace itself and torch."""
     sources = [path.read_text(encoding="utf-8") for path in sorted(workload_of(variant).glob("*.py"))]
-    words = repr((variant, OPTIONS, again, sources))
+    words = repr((variant, options_of(variant), again, sources))
     return hashlib.sha256(words.encode()).hexdigest()[:24]

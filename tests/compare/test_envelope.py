@@ -7,7 +7,7 @@ import pytest
 
 from paritrace.compare.envelope import MIN_DRAWS, Envelope, Place
 from paritrace.compare.envelope import calibrate as calibrate_table
-from paritrace.compare.strengths import Strengths
+from paritrace.compare.strengths import Strengths, of_samples
 from paritrace.compare.tabulated import tabulated
 
 PLACES: list[Place] = [(call, "o", 0) for call in range(60)]
@@ -116,3 +116,13 @@ def test_cp10a_the_order_of_draws_does_not_matter() -> None:
     assert one is not None
     assert other is not None
     assert (one.units, sorted(one.limits)) == (other.units, sorted(other.limits))
+
+
+@pytest.mark.parametrize(("factor", "biased"), [(1 + 2.0**-23, False), (1 + 2.0**-19, True)])
+def test_cp10a_a_common_factor_of_one_unit_in_the_last_place_is_no_bias(factor: float, biased: bool) -> None:
+    values = np.random.default_rng(4).normal(size=64).astype(np.float32)
+    moved = (values * np.float32(factor)).astype(np.float32)
+    sides = [(found.tobytes().hex(), "float32") for found in (values, moved)]
+    found = of_samples(sides[0], sides[1])
+    assert found is not None
+    assert (found.bias > 4.0) is biased

@@ -27,6 +27,7 @@ __all__ = ["Place"]
 MIN_DRAWS = 4  # below, a rate of at most 1 / (n + 1) is no statement worth making (CP-10)
 FIGURES = ("error", "norm", "bias")
 BIAS = FIGURES.index("bias")
+LEAST_BIAS = 4.0  # standard errors: less of a shift is no statement, however little the draws are shifted
 APPEARED = "non_finite"  # values that are not finite, where the baseline and all of its draws have none
 CAME_IN = "i"  # inputs only say what came in; a finding can be about anything else
 
@@ -185,4 +186,6 @@ def _inside(without: Table, middle: Table, limits: Sequence[float]) -> Table:
     """The largest ratios that do not pass every draw."""
     allowed = (without * np.asarray(limits)[:, None, None]).max(axis=0)
     found: Table = np.divide(allowed, middle, out=np.zeros_like(allowed), where=middle > 0.0)
+    wide = found.any(axis=1)
+    found[wide, BIAS] = np.maximum(found[wide, BIAS], LEAST_BIAS)
     return found

@@ -6,6 +6,7 @@ from typing import NamedTuple
 import numpy as np
 
 from paritrace.compare.samples import MIN_BIAS_SAMPLES, sampled
+from paritrace.compare.ulps import FORMATS
 from paritrace.evidence.calls import Detail
 
 SMALL = 0.1  # of the root mean square: a sample below it is weighed as if it had this size
@@ -16,8 +17,9 @@ class Strengths(NamedTuple):
     """Three figures of one slot against the baseline's; 0 where they agree.
 
     `error`: L2 of the difference over the samples, relative to the baseline's samples. `norm`: absolute logarithm of
-    the ratio of L2 norms over all elements. `bias`: |mean| of the samples' signed relative errors over its standard
-    error.
+    the ratio of L2 norms over all elements. `bias`: by how many standard errors the mean of the samples' signed
+    relative errors is more than one unit in the last place, by which one scalar that rounds otherwise shifts all that
+    it scales.
     """
 
     error: float
@@ -65,7 +67,8 @@ def of_samples(baseline: tuple[str, str], other: tuple[str, str]) -> Strengths |
     rms = float(np.sqrt(np.mean(left * left)))
     error = float(np.sqrt(np.mean(moved * moved))) / rms
     signed = moved * np.sign(left) / np.maximum(np.abs(left), SMALL * rms)
-    return Strengths(error, 0.0, _bias(signed[left != 0]))
+    unit = max(FORMATS[dtype].epsilon if dtype in FORMATS else 0.0 for _, dtype in (baseline, other))
+    return Strengths(error, 0.0, _bias(signed[left != 0], unit=unit))
 
 
 def _norm(ours: Detail, theirs: Detail) -> float | None:
@@ -77,11 +80,11 @@ def _norm(ours: Detail, theirs: Detail) -> float | None:
     return 0.5 * abs(math.log(right) - math.log(left))
 
 
-def _bias(signed: "np.typing.NDArray[np.float64]") -> float:
+def _bias(signed: "np.typing.NDArray[np.float64]", *, unit: float) -> float:
     if signed.size < MIN_BIAS_SAMPLES:
         return 0.0
     spread = max(float(signed.std(ddof=1)), BIAS_FLOOR)
-    return abs(float(signed.mean())) / (spread / math.sqrt(signed.size))
+    return max(abs(float(signed.mean())) - unit, 0.0) / (spread / math.sqrt(signed.size))
 
 
 def of_numbers(baseline: float, other: float) -> Strengths | None:
