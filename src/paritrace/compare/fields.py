@@ -2,6 +2,8 @@
 
 from collections.abc import Callable
 
+from msgspec.structs import replace
+
 from paritrace.compare.result import DifferenceClass, SlotDifference
 from paritrace.compare.samples import (
     Sampled,
@@ -229,18 +231,7 @@ def _sized(found: SlotDifference, pair: SlotPair, values: Sampled) -> SlotDiffer
 
 
 def _with_note(found: SlotDifference, note: str) -> SlotDifference:
-    return SlotDifference(
-        found.slot,
-        found.difference_class,
-        found.baseline,
-        found.candidate,
-        relative_error=found.relative_error,
-        bias=found.bias,
-        max_ulp=found.max_ulp,
-        num_samples_differing=found.num_samples_differing,
-        byte_ranges=found.byte_ranges,
-        note=note,
-    )
+    return replace(found, note=note)
 
 
 def _num_differing(pair: SlotPair) -> int:
