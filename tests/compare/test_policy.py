@@ -2,6 +2,7 @@
 
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import get_args
 
 import numpy as np
 import pytest
@@ -9,10 +10,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from paritrace.compare.policy import PolicyResult, RuleResult, Verdict
+from paritrace.compare.policy import PolicyResult, RuleResult, Rung, Verdict
 from paritrace.compare.policy_file import parse_policy
 from paritrace.compare.policy_verdict import policy_result
-from paritrace.compare.result import Comparison, EnvelopeUsed, Mark
+from paritrace.compare.result import LADDER, Comparison, EnvelopeUsed, Mark
 from paritrace.compare.rows import Compared
 from paritrace.compare.settings import Settings
 from paritrace.errors import RequestError
@@ -21,6 +22,10 @@ from paritrace.testing.tables import Out, RunTable, batch
 from tests.compare.runs import compared, numbers, training
 
 HEAD = 'format = "paritrace-policy"\nversion = "1.0"\n'
+
+
+def test_cp13_a_rule_can_name_every_rung_of_the_ladder() -> None:
+    assert get_args(Rung) == LADDER
 
 
 def policy(*rules: str) -> Settings:
