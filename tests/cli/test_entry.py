@@ -15,6 +15,7 @@ from paritrace.cli.entry import COMMANDS, Entry, as_paritrace_error, paritrace, 
 from paritrace.cli.output import ExitStatus, worst
 from paritrace.errors import EvidenceError, HostError, InternalError, Outcome, RequestError
 
+WORKLOADS_OWN = ("torch", "numpy", "numba", "pyarrow")  # each reads the environment when it is imported
 HEAVY = ("torch", "numpy", "duckdb", "pyarrow", "rich", "numba", "msgspec", "zstandard")
 
 
@@ -166,6 +167,16 @@ print([name for name in {HEAVY!r} if name in sys.modules], file=sys.stderr)
 """
     done = _python("-c", source)
     assert (done.returncode, done.stderr) == (0, "[]\n")
+
+
+def test_a_captured_workload_begins_with_nothing_heavy_imported(tmp_path: Path) -> None:
+    """CA-18: what a script sets before it imports torch or NumPy must still take effect."""
+    script = tmp_path / "first_lines.py"
+    script.write_text(
+        f"import sys; print([name for name in {WORKLOADS_OWN!r} if name in sys.modules])", encoding="utf-8"
+    )
+    done = _python("-m", "paritrace", "run", "-o", str(tmp_path / "run"), str(script))
+    assert (done.returncode, done.stdout) == (0, "[]\n"), done.stderr
 
 
 def test_core_works_without_torch() -> None:

@@ -9,8 +9,9 @@ import pytest
 import torch
 
 from paritrace.errors import InternalError
+from paritrace.evidence.byte_values import byte_is_negative_zero, byte_is_subnormal, byte_values
 from paritrace.evidence.calls import Counts, Detail, Moments
-from paritrace.evidence.dtypes import DTYPES, byte_is_negative_zero, byte_is_subnormal, byte_values, dtype_of
+from paritrace.evidence.dtypes import DTYPES, dtype_of
 from paritrace.evidence.fingerprints import elements, sample_indices, strong, strong_regions, xor_regions
 from paritrace.evidence.gaps import CaptureGap, Gap
 from paritrace.evidence.statistics import BLOCK, LANES

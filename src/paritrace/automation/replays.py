@@ -13,7 +13,7 @@ from paritrace.compare.judging import Answer
 from paritrace.compare.ulps import Values
 from paritrace.errors import EvidenceError, HostError, Outcome
 from paritrace.evidence import codec, replays
-from paritrace.evidence.dtypes import byte_values
+from paritrace.evidence.byte_values import byte_values
 from paritrace.evidence.replays import Replayed, ReplayRequest, ReplayTask
 from paritrace.files import LOCAL
 from paritrace.runs.reading import Run, open_run

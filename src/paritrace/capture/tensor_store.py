@@ -12,7 +12,7 @@ from paritrace.evidence.gaps import CaptureGap, CountedGap, Gap
 from paritrace.evidence.tensor_files import header_of
 from paritrace.files import Files
 from paritrace.runs.session import OpenSession
-from paritrace.runs.tensors import tensor_path
+from paritrace.runs.tensor_paths import tensor_path
 
 MAX_FILES = 20_000  # of one session: each has a row in run.json, and costs a forcing to disk
 

@@ -6,7 +6,8 @@ import numpy as np
 import numpy.typing as npt
 
 from paritrace.evidence.arrays import Bytes
-from paritrace.evidence.dtypes import Component, byte_values, dtype_of
+from paritrace.evidence.byte_values import byte_values
+from paritrace.evidence.dtypes import Component, dtype_of
 
 Values = npt.NDArray[np.float64]
 Codes = npt.NDArray[np.int64]

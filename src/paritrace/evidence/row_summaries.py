@@ -7,7 +7,8 @@ import numpy as np
 import numpy.typing as npt
 import xxhash
 
-from paritrace.evidence.dtypes import Component, byte_values, dtype_of
+from paritrace.evidence.byte_values import byte_values
+from paritrace.evidence.dtypes import Component, dtype_of
 from paritrace.evidence.fingerprints import sample_indices
 
 Values = npt.NDArray[np.float64]

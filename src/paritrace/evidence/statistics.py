@@ -16,14 +16,9 @@ import numpy.typing as npt
 from msgspec import Struct
 
 from paritrace.evidence.arrays import Bytes
+from paritrace.evidence.byte_values import ByteTable, byte_is_negative_zero, byte_is_subnormal, byte_values
 from paritrace.evidence.calls import Counts, Moments
-from paritrace.evidence.dtypes import (
-    ByteTable,
-    Component,
-    byte_is_negative_zero,
-    byte_is_subnormal,
-    byte_values,
-)
+from paritrace.evidence.dtypes import Component
 from paritrace.evidence.mixing import byte_counts
 
 LANES = 64

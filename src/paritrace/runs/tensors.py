@@ -10,10 +10,9 @@ import numpy.typing as npt
 from msgspec import Struct
 
 from paritrace.errors import EvidenceError
-from paritrace.evidence.digests import is_sha256, sha256_of
+from paritrace.evidence.digests import sha256_of
 from paritrace.evidence.dumps import (
     TENSOR_KEY,
-    TENSOR_SUFFIX,
     TENSORS_FOLDER,
     Dumped,
     Golden,
@@ -23,6 +22,7 @@ from paritrace.evidence.dumps import (
 from paritrace.evidence.tensor_files import LENGTH_BYTES, Stored, bad, header_length, stored_in
 from paritrace.files import LOCAL, Files
 from paritrace.runs.reading import Run
+from paritrace.runs.tensor_paths import no_tensor, tensor_path
 from paritrace.runs.views import SessionView
 
 Bytes = npt.NDArray[np.uint8]
@@ -96,17 +96,6 @@ def goldens(run: Run, *, module: str | None = None) -> tuple[GoldenCall, ...]:
     return tuple(found)
 
 
-def tensor_path(folder: Path, sha256: str) -> Path:
-    """Where a run's folder keeps the tensor of a digest.
-
-    Raises:
-        EvidenceError: Refused, code `no_tensor`: no digest at all.
-    """
-    if not is_sha256(sha256):
-        raise _none(folder, sha256)
-    return folder / TENSORS_FOLDER / f"{sha256}{TENSOR_SUFFIX}"
-
-
 def open_tensor(run: Run, sha256: str, *, files: Files = LOCAL) -> WholeTensor:
     """The tensor of a digest; the whole file is hashed before anything of it is used.
 
@@ -116,7 +105,7 @@ def open_tensor(run: Run, sha256: str, *, files: Files = LOCAL) -> WholeTensor:
     """
     path = tensor_path(run.folder, sha256)
     if not files.exists(path):
-        raise _none(run.folder, sha256)
+        raise no_tensor(run.folder, sha256)
     if sha256_of(files.iter_chunks(path)).sha256 != sha256:
         raise EvidenceError(
             f"{path} has other bytes than its name says",
@@ -147,11 +136,3 @@ def open_key(path: Path, key: str, *, files: Files = LOCAL) -> WholeTensor:
         return WholeTensor(stored, np.empty(0, np.uint8))
     mapped = np.memmap(path, np.uint8, "r", stored.begin, (stored.num_bytes,))
     return WholeTensor(stored, mapped.view(np.ndarray))
-
-
-def _none(folder: Path, sha256: str) -> EvidenceError:
-    return EvidenceError(
-        f"{folder} keeps no tensor {sha256[:64]!r}",
-        code="no_tensor",
-        fix="keep it: `paritrace run --dump PATTERN` or `--golden MODULE`",
-    )

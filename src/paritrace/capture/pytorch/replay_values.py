@@ -12,7 +12,8 @@ import torch
 from paritrace.errors import EvidenceError, Outcome
 from paritrace.evidence.dumps import TENSOR_KEY, Branch, KeptTensor, Missing, Node, PlainLeaf, TensorLeaf
 from paritrace.evidence.gaps import Gap
-from paritrace.runs.tensors import open_key, tensor_path
+from paritrace.runs.tensor_paths import tensor_path
+from paritrace.runs.tensors import open_key
 
 ABSENT = object()  # there is no live value at this place
 
