@@ -71,6 +71,37 @@ class Files(Reads, Locks):
         self._discard(replacement.temporary)
         self._sync_folder_of(path, path.parent)
 
+    def publish(self, path: Path, chunks: Iterable[bytes], *, num_bytes: int, exclusive: bool) -> None:
+        """Copy a stream of `num_bytes` to storage that others read: the name appears last, whole and durable (ST-6).
+
+        Args:
+            exclusive: nobody else may have the name, by one atomic call. Without it the name must be one that only
+                these bytes can have (their digest is a part of it), since a rename replaces what is there.
+
+        Raises:
+            HostError: Refused: `already_there`, `short_copy` when the stream had another length, and others; nothing
+                is left. Failed: it is in place, but its folder could not be forced to disk.
+        """
+        made = self._made_folders(path.parent)
+        with self._staged(path, path.parent) as replacement:
+            for chunk in chunks:
+                replacement.write(chunk)
+            _require_length(path, replacement.size, num_bytes)
+            replacement.finish(mode=None)
+            self._name(replacement.temporary, path, exclusive=exclusive)
+        for folder in (path.parent, *(folder.parent for folder in made)):
+            self._sync_folder_of(path, folder)
+
+    def sync_existing(self, path: Path) -> None:
+        """Force a file that is there already, and its name, to disk: a publisher may have died before it did."""
+        with translated(path, "force to disk"):
+            fd = self._primitives.open(path, os.O_RDONLY | os.O_NOFOLLOW)
+            try:
+                self._primitives.fsync(fd)
+            finally:
+                self._primitives.drop(fd)
+        self._sync_folder_of(path, path.parent)
+
     def write_scratch(self, path: Path, chunks: Iterable[bytes]) -> None:
         """Write a new file into a private scratch folder; nothing is forced to disk."""
         self.mkdir(path.parent)
@@ -150,6 +181,24 @@ class Files(Reads, Locks):
         with translated(path, "rename"):
             self._primitives.rename(path, new_path)
 
+    def _made_folders(self, folder: Path) -> list[Path]:
+        missing = [above for above in (folder, *folder.parents) if not above.is_dir()]
+        self.mkdir(folder)
+        return missing
+
+    def _name(self, temporary: Path, path: Path, *, exclusive: bool) -> None:
+        if exclusive:
+            with translated(path, "create"):
+                self._primitives.link(temporary, path)
+            self._discard(temporary)
+            return
+        with translated(path, "publish"):
+            try:
+                self._primitives.rename(temporary, path)
+            except FileNotFoundError:  # a network file system may answer a repeated rename so, although it was done
+                if not self.exists(path):
+                    raise
+
     def _resolved(self, path: Path) -> Path:
         with translated(path, "resolve"):
             try:
@@ -211,6 +260,15 @@ class Files(Reads, Locks):
                 break
             begin = start
         return (begin, size - begin) if begin < size else None
+
+
+def _require_length(path: Path, copied: int, num_bytes: int) -> None:
+    if copied != num_bytes:
+        raise HostError(
+            f"publish {path}: copied {copied} bytes of {num_bytes}",
+            code="short_copy",
+            fix="the source changed or could not be read whole; the next try copies it again",
+        )
 
 
 LOCAL = Files()

@@ -27,6 +27,10 @@ class Primitives:
     def seek(self, fd: int, offset: int) -> None:
         os.lseek(fd, offset, os.SEEK_SET)
 
+    def truncate(self, fd: int, num_bytes: int) -> None:
+        self.before("truncate", str(fd))
+        os.ftruncate(fd, num_bytes)
+
     def fsync(self, fd: int) -> None:
         self.before("fsync", str(fd))
         os.fsync(fd)
