@@ -16,6 +16,7 @@ from paritrace.cli.output import note, write_json_bytes
 from paritrace.cli.progress import progress
 from paritrace.cli.screens import write_screen
 from paritrace.errors import ParitraceError, RequestError
+from paritrace.reports.formats import NAMES, format_of, of_comparisons, suffixes
 
 if TYPE_CHECKING:
     from paritrace.compare.judged_by import JudgedBy
@@ -26,9 +27,6 @@ if TYPE_CHECKING:
     from paritrace.compare.settings import Settings
     from paritrace.reports.keeping import Keeping
     from paritrace.runs.reading import Run
-
-FORMATS = ("text", "json", "parquet")
-SUFFIXES = {".txt": "text", ".json": "json", ".parquet": "parquet"}
 
 
 class Output(Struct, frozen=True):
@@ -53,7 +51,7 @@ class Judges(Struct, frozen=True):
 @click.option(
     "-o", "--output", type=click.Path(path_type=Path), metavar="PATH", help="Folder for everything, or a file."
 )
-@click.option("--format", "formats", multiple=True, type=click.Choice(FORMATS), help="Only these; repeatable.")
+@click.option("--format", "formats", multiple=True, type=click.Choice(NAMES), help="Only these; repeatable.")
 @click.option("--ranks", metavar="R", help="Ranks to compare, as 0,1 [default: all].")
 @click.option("--steps", metavar="A:B", help="Steps to compare, half-open [default: all].")
 @click.option(
@@ -248,15 +246,16 @@ def _require_a_place(output: Output) -> None:
             code="no_place_for_format",
             fix="name a folder or file with -o",
         )
-    if output.path is not None and not output.formats and output.path.suffix in _OTHER_SUFFIXES:
+    if output.path is not None and not output.formats and _is_unknown(output.path):
         raise RequestError(
-            f"this version writes no {output.path.suffix} of a comparison",
+            f"no format of a comparison is written to {output.path.name}",
             code="no_such_format",
-            fix=f"name a file that ends in {', '.join(SUFFIXES)}, or a folder",
+            fix=f"name a file that ends in {suffixes()}, or a folder (one that is there, or a name without a suffix)",
         )
 
 
-_OTHER_SUFFIXES = frozenset({".html", ".md", ".xml", ".pftrace", ".csv", ".yaml"})
+def _is_unknown(path: Path) -> bool:
+    return bool(path.suffix) and not path.is_dir() and format_of(path) is None
 
 
 def _deliver(keeping: "Keeping", output: Output) -> None:
@@ -280,7 +279,8 @@ def _one_format(output: Output) -> str | None:
         return None
     if output.formats:
         return output.formats[0] if output.path.suffix else None
-    return SUFFIXES.get(output.path.suffix)
+    form = format_of(output.path)
+    return None if form is None else form.name
 
 
 def _keep_in_folder(keeping: "Keeping", directory: Path, output: Output) -> None:
@@ -289,7 +289,7 @@ def _keep_in_folder(keeping: "Keeping", directory: Path, output: Output) -> None
     from paritrace.files import LOCAL
     from paritrace.reports.keeping import keep
 
-    wanted = keeping if not output.formats else replace(keeping, formats=output.formats)
+    wanted = replace(keeping, formats=output.formats or of_comparisons())
     comparison = keep(wanted, directory, files=LOCAL)
     _print(comparison, output, directory=directory, found=False)
 

@@ -1,6 +1,6 @@
 """Keeps a comparison: its documents beside a manifest, written so that a folder with a manifest is whole (P3, P4)."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from pathlib import Path
 
 from msgspec import Struct
@@ -14,26 +14,24 @@ from paritrace.errors import RequestError
 from paritrace.evidence.digests import sha256_of
 from paritrace.files import Files
 from paritrace.reports import manifest
-from paritrace.reports.documents import comparison_document, decoded, encoded
-from paritrace.reports.first_screen import Kept, first_screen
+from paritrace.reports.documents import decoded, encoded
+from paritrace.reports.first_screen import Kept
+from paritrace.reports.formats import FORMATS as TABLE
+from paritrace.reports.formats import Allowed, OfComparison, Sink, of_comparisons, writer_of_comparison
 from paritrace.reports.manifest import ExportedFile, LastComparison, Manifest, SourceFile
-from paritrace.reports.parquet import write_calls
 from paritrace.reports.rows_table import write_rows
+from paritrace.runs.reading import Run
 
 FOLDER = "comparisons"
 LAST = "last.json"
 MANIFEST = "manifest.json"
-NAMES = {  # in the order of writing
-    "parquet": "calls.parquet",
-    "rows": "rows.parquet",  # of format parquet, where the runs hold rows of tokens
-    "text": "first_screen.txt",
-    "json": "comparison.json",
-}
-FORMATS = ("parquet", "text", "json")
+ROWS = "rows"  # of format parquet, where the runs hold rows of tokens
+NAMES = {"parquet": "calls.parquet", ROWS: "rows.parquet"} | {name: TABLE[name].file for name in of_comparisons()}
+FORMATS = ("parquet", "text", "json")  # what a result is kept in where nothing else is asked for
 
 
 class Keeping(Struct, frozen=True):
-    """What is kept where. `formats`: of FORMATS; a manifest is always written."""
+    """What is kept where. `formats`: names of formats that show comparisons; a manifest is always written."""
 
     comparison: Comparison
     rows: Iterable[CallRow]
@@ -43,6 +41,8 @@ class Keeping(Struct, frozen=True):
     token_rows: TokenRowsCompared | None = None
     judge_seconds: int | None = None  # for the screen's next commands
     narrow_seconds: int | None = None
+    runs: tuple[Run, Run] | None = None  # baseline and candidate, open
+    allowed: Allowed = Allowed()
 
     def key(self) -> str:
         return manifest.key_of(self.comparison, self.sources, made_by=self.made_by)
@@ -70,9 +70,9 @@ def keep(keeping: Keeping, /, directory: Path, *, files: Files, found_without_na
     files.mkdir(directory)
     comparison = _with_reports(keeping)
     kept = Kept(str(directory), found_without_name, keeping.judge_seconds, keeping.narrow_seconds)
-    for name in _chosen(keeping):
-        _WRITERS[name](keeping, comparison, directory / NAMES[name], files, kept)
-    exported = tuple(_exported(directory / NAMES[name], files=files) for name in _chosen(keeping))
+    given = _given(keeping, comparison, kept)
+    paths = [path for name in _chosen(keeping) for path in _write(given, name, directory / NAMES[name], files=files)]
+    exported = tuple(_exported(path, directory=directory, files=files) for path in paths)
     files.replace(directory / MANIFEST, encoded(_manifest(keeping, key=key, exported=exported)))
     return comparison
 
@@ -91,7 +91,42 @@ def remember(keeping: Keeping, /, *, files: Files, clock: Clock) -> None:
 
 def write_one(keeping: Keeping, /, path: Path, *, name: str, files: Files) -> None:
     """Writes one document under the name the user gave."""
-    _WRITERS[name](keeping, keeping.comparison, path, files, None)
+    with files.replacing(path) as sink:
+        _write_into(_given(keeping, keeping.comparison, None), name, sink)
+
+
+def _given(keeping: Keeping, comparison: Comparison, kept: Kept | None) -> OfComparison:
+    return OfComparison(
+        comparison=comparison,
+        rows=keeping.rows,
+        runs=keeping.runs,
+        kept=kept,
+        token_rows=keeping.token_rows,
+        allowed=keeping.allowed,
+    )
+
+
+def _write(given: OfComparison, name: str, path: Path, *, files: Files) -> list[Path]:
+    """Writes one format, which may be several files, and returns their paths."""
+    form = TABLE.get(name)
+    if form is None or not form.per_rank:
+        with files.replacing(path) as sink:
+            _write_into(given, name, sink)
+        return [path]
+    written: list[Path] = []
+    for rank in given.comparison.ranks_compared:
+        written.append(path / f"rank-{rank}{form.suffixes[0]}")
+        with files.replacing(written[-1]) as sink:
+            _write_into(replace(given, cut=replace(given.cut, ranks=(rank,))), name, sink)
+    return written
+
+
+def _write_into(given: OfComparison, name: str, sink: Sink) -> None:
+    if name == ROWS:
+        if given.token_rows is not None:
+            write_rows(given.token_rows, sink)
+        return
+    writer_of_comparison(TABLE[name])(given, sink)
 
 
 def _with_reports(keeping: Keeping) -> Comparison:
@@ -100,9 +135,9 @@ def _with_reports(keeping: Keeping) -> Comparison:
 
 
 def _chosen(keeping: Keeping) -> tuple[str, ...]:
-    rows = () if keeping.token_rows is None else ("rows",)
+    rows = () if keeping.token_rows is None else (ROWS,)
     wanted = {*keeping.formats, *rows} if "parquet" in keeping.formats else {*keeping.formats}
-    return tuple(name for name in NAMES if name in wanted and (name != "rows" or rows))
+    return tuple(name for name in NAMES if name in wanted and (name != ROWS or rows))
 
 
 def _require_room(directory: Path, *, key: str, files: Files) -> None:
@@ -121,36 +156,10 @@ def _require_room(directory: Path, *, key: str, files: Files) -> None:
     )
 
 
-def _write_parquet(keeping: Keeping, comparison: Comparison, path: Path, files: Files, _kept: Kept | None) -> None:
-    with files.replacing(path) as sink:
-        write_calls(keeping.rows, sink, schemes=comparison.schemes)
-
-
-def _write_rows(keeping: Keeping, _comparison: Comparison, path: Path, files: Files, _kept: Kept | None) -> None:
-    if keeping.token_rows is not None:
-        with files.replacing(path) as sink:
-            write_rows(keeping.token_rows, sink)
-
-
-def _write_text(_keeping: Keeping, comparison: Comparison, path: Path, files: Files, kept: Kept | None) -> None:
-    files.replace(path, first_screen(comparison, kept=kept).encode())
-
-
-def _write_json(_keeping: Keeping, comparison: Comparison, path: Path, files: Files, _kept: Kept | None) -> None:
-    files.replace(path, comparison_document(comparison))
-
-
-_WRITERS: dict[str, Callable[[Keeping, Comparison, Path, Files, Kept | None], None]] = {
-    "parquet": _write_parquet,
-    "rows": _write_rows,
-    "text": _write_text,
-    "json": _write_json,
-}
-
-
-def _exported(path: Path, *, files: Files) -> ExportedFile:
+def _exported(path: Path, *, directory: Path, files: Files) -> ExportedFile:
     digest = sha256_of(files.iter_chunks(path))
-    return ExportedFile(path=path.name, size=digest.num_bytes, sha256=digest.sha256)
+    name = path.relative_to(directory).as_posix()
+    return ExportedFile(path=name, size=digest.num_bytes, sha256=digest.sha256)
 
 
 def _manifest(keeping: Keeping, *, key: str, exported: tuple[ExportedFile, ...]) -> Manifest:
