@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+from importlib.metadata import distributions
 from pathlib import Path
 
 import msgspec
@@ -156,6 +157,7 @@ def test_values_of_the_environment_are_never_recorded(tmp_path: Path, monkeypatc
     assert "SOME_SETTING" in made.environment_names
     assert SECRET.encode() not in msgspec.json.encode(made)
     assert made.packages["pytest"] == sys.modules["pytest"].__version__
+    assert made.packages.items() <= {(found.metadata["Name"], found.version) for found in distributions()}
     left_out = surroundings(
         argv=None, main=tmp_path / "gone.py", checkout=Checkout(nothing, nothing), diff_id="", torch=NO_TORCH
     )
