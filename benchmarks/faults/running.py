@@ -14,6 +14,8 @@ import msgspec
 
 from benchmarks.faults.case import Launch, Variant
 from benchmarks.faults.checkouts import WEIGHTS, write_checkout
+from benchmarks.faults.warm import CaptureFailedError
+from benchmarks.faults.warm import capture as forked
 from paritrace.compare.checks_result import Checked
 from paritrace.compare.result import Comparison
 
@@ -39,6 +41,9 @@ class Workplace:
     """A directory in which runs are captured; equal variants are captured once."""
 
     root: Path
+    warm: bool = (
+        False  # captures of one process are forked from this one, which has imported torch: `warm_up` was called
+    )
     captured: dict[tuple[Variant, str], Captured] = field(default_factory=dict)
 
     def capture(self, variant: Variant, *, steps: str) -> Captured:
@@ -50,9 +55,17 @@ class Workplace:
         made = Captured(run=place / "run", script=script)
         arguments = [*variant.arguments, *(["--weights", str(script.with_name(WEIGHTS))] if variant.weights else [])]
         command = ["run", "-o", str(made.run), "--level", "module", "--level", "op", "--steps", steps]
-        start(variant.launch, [*command, str(script), *arguments], directory=script.parent)
+        self._start(variant.launch, [*command, str(script), *arguments], directory=script.parent)
         self.captured[variant, steps] = made
         return made
+
+    def _start(self, launch: Launch, arguments: list[str], *, directory: Path) -> None:
+        if not self.warm or launch not in (Launch.PROCESS, Launch.PLACED):
+            return start(launch, arguments, directory=directory)
+        try:
+            forked(arguments, directory=directory, errors=directory.with_name("stderr"))
+        except CaptureFailedError as failure:
+            raise RunFailedError(str(failure)) from failure
 
     def capture_again(self, variant: Variant, *, steps: str) -> Captured:
         """A run of its own, also where an equal one is there: what an identical control needs."""

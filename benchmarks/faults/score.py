@@ -27,6 +27,7 @@ from benchmarks.faults.ranked_controls import RANKED_CONTROLS
 from benchmarks.faults.ranked_faults import RANKED_FAULTS
 from benchmarks.faults.running import Captured, RunFailedError, Workplace
 from benchmarks.faults.table import as_json, as_line, as_markdown, as_text
+from benchmarks.faults.warm import warm_up
 
 Case = Fault | Control
 
@@ -89,7 +90,8 @@ def told(scores: Iterable[Score]) -> Iterator[Score]:
 
 def score_all(cases: Iterable[Case], root: Path) -> Iterator[Score]:
     root.mkdir(parents=True, exist_ok=True)
-    workplace = Workplace(root=root.resolve())
+    warm_up()
+    workplace = Workplace(root=root.resolve(), warm=True)
     for case in cases:
         yield from score_one(case, workplace)
 
