@@ -115,6 +115,38 @@ class Files(Reads, Locks):
             with translated(path, "close"):
                 self._primitives.close(fd)
 
+    def extend_scratch(self, path: Path, chunks: Iterable[bytes]) -> None:
+        """Write at the end of a file of a folder that nobody sees yet; `sync_all` forces it to disk with the rest."""
+        with translated(path, "write"):
+            fd = self._primitives.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW)
+        try:
+            for chunk in chunks:
+                with translated(path, "write"):
+                    self._write_all(fd, chunk)
+        finally:
+            with translated(path, "close"):
+                self._primitives.close(fd)
+
+    def sync_all(self, folder: Path) -> None:
+        """Force everything on the file system of `folder` to disk: one call for any number of new files."""
+        with translated(folder, "force to disk the file system of"):
+            fd = self._primitives.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+            try:
+                self._primitives.sync_file_system(fd)
+            finally:
+                self._primitives.drop(fd)
+
+    def publish_folder(self, folder: Path, path: Path) -> None:
+        """Give a finished folder its name, in one step and only where nothing has that name.
+
+        Raises:
+            HostError: Refused, code `already_there` and others; Failed when the name is there but could not be forced
+                to disk.
+        """
+        with translated(path, "publish"):
+            self._primitives.rename_new(folder, path)
+        self._sync_folder_of(path, path.parent)
+
     def write_once(self, path: Path, data: bytes) -> bool:
         """Write a content-addressed file; return False when a file of that name and size is there already."""
         with suppress(HostError):

@@ -1,9 +1,15 @@
 """The system calls behind every file operation, one method each, so that tests can make the Nth one fail."""
 
+import ctypes
+import errno
 import fcntl
 import os
 import shutil
 from pathlib import Path
+
+_LIBC = ctypes.CDLL(None, use_errno=True)  # two calls that Python does not offer: renameat2, syncfs
+_HERE, _NO_REPLACE = -100, 1  # AT_FDCWD and RENAME_NOREPLACE of the kernel's interface
+_NOT_OFFERED = frozenset({errno.EINVAL, errno.ENOSYS, errno.ENOTSUP})
 
 
 class Primitives:
@@ -54,6 +60,23 @@ class Primitives:
         self.before("rename", str(target))
         os.rename(source, target)
 
+    def rename_new(self, source: Path, target: Path) -> None:
+        """Rename in one step and only where nothing has the name `target`.
+
+        `rename` would silently take the place of an empty folder. Where the file system knows no such call, `target` is
+        claimed by making it, which fails when it exists.
+        """
+        self.before("rename_new", str(target))
+        if not _rename_without_replacing(source, target):
+            os.mkdir(target)
+            os.rename(source, target)
+
+    def sync_file_system(self, fd: int) -> None:
+        """Force everything written to the file system of `fd` to disk, in one call for any number of files."""
+        self.before("sync_file_system", str(fd))
+        if _LIBC.syncfs(fd) != 0:
+            raise _libc_error()
+
     def link(self, source: Path, target: Path) -> None:
         self.before("link", str(target))
         os.link(source, target, follow_symlinks=False)
@@ -89,3 +112,21 @@ class Primitives:
 
     def free_bytes(self, path: Path) -> int:
         return shutil.disk_usage(path).free
+
+
+def _rename_without_replacing(source: Path, target: Path) -> bool:
+    """Return False where neither the C library nor the file system offers the call (NFS, old kernels)."""
+    try:
+        call = _LIBC.renameat2
+    except AttributeError:
+        return False
+    if call(_HERE, os.fsencode(source), _HERE, os.fsencode(target), _NO_REPLACE) == 0:
+        return True
+    if ctypes.get_errno() in _NOT_OFFERED:
+        return False
+    raise _libc_error()
+
+
+def _libc_error() -> OSError:
+    number = ctypes.get_errno()
+    return OSError(number, os.strerror(number))

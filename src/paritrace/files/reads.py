@@ -2,11 +2,13 @@
 
 import os
 import stat
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from paritrace.errors import HostError
 from paritrace.files.faults import translated
+from paritrace.files.opened import OpenedFile
 from paritrace.files.primitives import Primitives
 
 CHUNK_BYTES = 1 << 20  # reads are streamed in pieces of this size: memory stays bounded whatever the file
@@ -49,6 +51,18 @@ class Reads:
         finally:
             self._primitives.drop(fd)
 
+    @contextmanager
+    def opened(self, path: Path) -> Generator[OpenedFile, None, None]:
+        """Hold a regular file open for reading at several places; a symbolic link is refused."""
+        with translated(path, "read"):
+            fd = self._primitives.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW)
+        try:
+            with translated(path, "read"):
+                require_regular(self._primitives.fstat(fd), path)
+            yield OpenedFile(self._primitives, path, fd)
+        finally:
+            self._primitives.drop(fd)
+
     def list(self, path: Path) -> tuple[Path, ...]:
         """Return the entries of a folder by name; hidden ones are left out (EV-23)."""
         with translated(path, "list"):
@@ -81,6 +95,11 @@ class Reads:
                 return False
             raise
         return True
+
+    def lstat(self, path: Path) -> os.stat_result:
+        """Return what the name itself is; a symbolic link is not followed."""
+        with translated(path, "look at"):
+            return self._primitives.lstat(path)
 
     def is_folder(self, path: Path) -> bool:
         """Say whether `path` is a folder itself, not a symbolic link to one."""

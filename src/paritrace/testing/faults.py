@@ -85,6 +85,10 @@ class FaultyPrimitives(Primitives):
         """Count only: a kill that is played loses no page, and a drill of every N must be quick."""
         self.before("fsync", str(fd))
 
+    def sync_file_system(self, fd: int) -> None:
+        """Count only, as for `fsync`."""
+        self.before("sync_file_system", str(fd))
+
     def write(self, fd: int, data: memoryview) -> int:
         self.before("write", str(fd))
         if not self._tear:
