@@ -1,0 +1,116 @@
+"""Building the next bundle whole in staging, and promising it in the checkpoint (ST-6, ST-8a)."""
+
+import hashlib
+from collections.abc import Iterator
+from pathlib import Path
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from paritrace.errors import EvidenceError, HostError
+from paritrace.files import Files
+from paritrace.store import cursor, records
+from paritrace.store.bundle_writing import compressed, tar_of
+from paritrace.store.checkpoint import Checkpoint, Pending, with_pending
+from paritrace.store.choosing import Choice
+from paritrace.store.layout import COMPRESSED, MAX_SEQUENCE, PLAIN, BundleName, StagedRank
+from paritrace.store.records import Manifest, Remark, Segment
+from paritrace.store.sources import changed_while_read, is_gone
+
+_PENDING_BUNDLE = "bundle"
+CHUNK_BYTES = 1 << 20
+
+
+class Built(Struct, frozen=True):
+    """An object that lies whole and durable in staging."""
+
+    file: str
+    num_bytes: int
+    sha256: str
+
+
+def build(place: StagedRank, checkpoint: Checkpoint, choice: Choice, *, final: bool, files: Files) -> Checkpoint:
+    """Write the bundle of a choice into staging and return the checkpoint that promises it, which is saved.
+
+    Raises:
+        EvidenceError: Refused, code `changed_while_read`: a source is not what was hashed; nothing is promised.
+        HostError: Refused, what the disk says.
+    """
+    manifest = _manifest(place, checkpoint, choice, final=final)
+    tar = tar_of(manifest, (_source(place.originals, segment, files) for segment in manifest.segments))
+    built = write_pending(place, _PENDING_BUNDLE, compressed(tar) if choice.pays else tar, files=files)
+    suffix = COMPRESSED if choice.pays else PLAIN
+    then = replace(
+        choice.then,
+        unsaid=0,
+        bundles=manifest.sequence,
+        head=built.sha256,
+        payload_bytes=checkpoint.progress.payload_bytes + sum(segment.length for segment in manifest.segments),
+    )
+    name = str(BundleName(place.key, manifest.sequence, built.sha256, suffix))
+    pending = Pending(name=name, file=built.file, num_bytes=built.num_bytes, sha256=built.sha256, then=then)
+    return promise(place, checkpoint, pending, files=files)
+
+
+def promise(place: StagedRank, checkpoint: Checkpoint, pending: Pending, *, files: Files) -> Checkpoint:
+    """Save and return the checkpoint that names what is published next, whatever happens."""
+    promised = with_pending(checkpoint, pending)
+    cursor.save(place, promised, files=files)
+    return promised
+
+
+def write_pending(place: StagedRank, file: str, chunks: Iterator[bytes], *, files: Files) -> Built:
+    """Write an object into the folder of pending ones: forced to disk, its name last."""
+    digest = hashlib.sha256()
+    with files.replacing(place.pending / file) as replacement:
+        for chunk in chunks:
+            digest.update(chunk)
+            replacement.write(chunk)
+    return Built(file=file, num_bytes=replacement.size, sha256=digest.hexdigest())
+
+
+def _manifest(place: StagedRank, checkpoint: Checkpoint, choice: Choice, *, final: bool) -> Manifest:
+    sequence = checkpoint.progress.bundles + 1
+    if sequence > MAX_SEQUENCE:
+        raise EvidenceError(
+            f"{place.key} has published {MAX_SEQUENCE} bundles",
+            code="too_many_bundles",
+            fix="go on under a new run id with a new target",
+        )
+    return Manifest(
+        format=records.BUNDLE_FORMAT,
+        version=records.VERSION,
+        run_id=place.run_id,
+        node_id=place.node_id,
+        rank=place.rank,
+        incarnation=checkpoint.incarnation,
+        sequence=sequence,
+        previous=checkpoint.progress.head,
+        segments=choice.segments,
+        remarks=(*unsaid(checkpoint), *choice.remarks),
+        waiting_bytes=choice.waiting_bytes,
+        overdue_bytes=choice.overdue_bytes,
+        final=final and not choice.waiting_bytes,
+    )
+
+
+def unsaid(checkpoint: Checkpoint) -> tuple[Remark, ...]:
+    """Return the remarks that are in no bundle yet."""
+    progress = checkpoint.progress
+    return progress.remarks[len(progress.remarks) - progress.unsaid :]
+
+
+def _source(folder: Path, segment: Segment, files: Files) -> Iterator[bytes]:
+    """Yield a segment's bytes anew; ends in an error when they are not those that were hashed."""
+    digest = hashlib.sha256()
+    try:
+        with files.opened(folder / segment.path) as opened:
+            for chunk in opened.chunks(segment.offset, segment.length):
+                digest.update(chunk)
+                yield chunk
+    except HostError as error:
+        if is_gone(error):
+            raise changed_while_read(segment.path) from error
+        raise
+    if digest.hexdigest() != segment.sha256:
+        raise changed_while_read(segment.path)

@@ -1,0 +1,154 @@
+"""The names of a store and of a staging directory: pure (ST-1, ST-8)."""
+
+import re
+from pathlib import Path
+
+from msgspec import Struct
+
+from paritrace.files import TEMPORARY_PREFIX
+
+BUNDLES = ".paritrace-bundles"
+RUN_MARK = f"{BUNDLES}/run.json"
+OWNER = "owner.json"
+COMPRESSED, PLAIN = ".tar.zst", ".tar"
+MAX_SEQUENCE = 99_999_999
+MAX_PATH_BYTES = 4096
+STATE = f"{TEMPORARY_PREFIX}store"  # our own state beside the rank folders: hidden, so never taken
+OLD_ARCHIVE = "sync.tar"  # what the name of an old-style archive begins with
+
+_JOURNAL = re.compile(r"\.(jsonl|ndjson)([.-][0-9][0-9T:._-]*)?\Z", re.IGNORECASE)
+_ID = r"[A-Za-z0-9._-]{1,128}"
+_RANK = r"rank-(0|[1-9][0-9]{0,8})"
+_BUNDLE = re.compile(rf"({_ID})/{_RANK}/([0-9]{{8}})-([0-9a-f]{{64}})(\.tar\.zst|\.tar)\Z")
+_RECEIPT = re.compile(rf"({_ID})/{_RANK}/receipt-([0-9]{{8}})-([0-9a-f]{{64}})\.json\Z")
+_OWNER = re.compile(rf"({_ID})/owner\.json\Z")
+_NODE = re.compile(rf"({_ID})/node-([0-9a-f]{{64}})\.json\Z")
+
+
+class RankKey(Struct, frozen=True, order=True):
+    node_id: str
+    rank: int
+
+    def __str__(self) -> str:
+        return f"node {self.node_id}, rank {self.rank}"
+
+
+class BundleName(Struct, frozen=True, order=True):
+    key: RankKey
+    sequence: int
+    sha256: str
+    suffix: str
+
+    def __str__(self) -> str:
+        return f"{rank_prefix(self.key)}{self.sequence:08d}-{self.sha256}{self.suffix}"
+
+
+class ReceiptName(Struct, frozen=True, order=True):
+    key: RankKey
+    number: int
+    sha256: str
+
+    def __str__(self) -> str:
+        return f"{rank_prefix(self.key)}receipt-{self.number:08d}-{self.sha256}.json"
+
+
+class OwnerName(Struct, frozen=True, order=True):
+    node_id: str
+
+    def __str__(self) -> str:
+        return f"{BUNDLES}/{self.node_id}/{OWNER}"
+
+
+class NodeName(Struct, frozen=True, order=True):
+    node_id: str
+    sha256: str
+
+    def __str__(self) -> str:
+        return f"{BUNDLES}/{self.node_id}/node-{self.sha256}.json"
+
+
+class RunMarkName(Struct, frozen=True, order=True):
+    def __str__(self) -> str:
+        return RUN_MARK
+
+
+Name = BundleName | ReceiptName | OwnerName | NodeName | RunMarkName
+
+
+def rank_prefix(key: RankKey) -> str:
+    """What the names of everything a rank of a node published begin with."""
+    return f"{BUNDLES}/{key.node_id}/rank-{key.rank}/"
+
+
+def parsed(name: str) -> Name | None:
+    """Return what a name of the target stands for, or None for one that we never give."""
+    if name == RUN_MARK:
+        return RunMarkName()
+    rest = name.removeprefix(f"{BUNDLES}/")
+    if found := _BUNDLE.match(rest):
+        node, rank, sequence, sha256, suffix = found.groups()
+        return BundleName(RankKey(node, int(rank)), int(sequence), sha256, suffix) if int(sequence) else None
+    if found := _RECEIPT.match(rest):
+        node, rank, number, sha256 = found.groups()
+        return ReceiptName(RankKey(node, int(rank)), int(number), sha256)
+    if found := _OWNER.match(rest):
+        return OwnerName(found.group(1))
+    if found := _NODE.match(rest):
+        return NodeName(found.group(1), found.group(2))
+    return None
+
+
+def is_journal(path: str) -> bool:
+    """Say whether a file is append-only between rotations: `x.jsonl`; `x.jsonl.1`, `x.jsonl-20260101` after one."""
+    return _JOURNAL.search(path) is not None
+
+
+def is_safe_path(path: str) -> bool:
+    """Say whether a relative path stays below its folder and is spelled in the one way we spell it."""
+    parts = path.split("/")
+    plain = not any(part in {"", ".", ".."} for part in parts) and "\0" not in path
+    try:
+        return plain and len(path.encode("utf-8")) <= MAX_PATH_BYTES
+    except UnicodeEncodeError:
+        return False
+
+
+class StagedRank(Struct, frozen=True):
+    """Where one rank of a node stages: its originals, and our state beside them."""
+
+    staging: Path
+    run_id: str
+    node_id: str
+    rank: int
+
+    @property
+    def key(self) -> RankKey:
+        return RankKey(self.node_id, self.rank)
+
+    @property
+    def originals(self) -> Path:
+        return self.staging / self.run_id / f"rank-{self.rank}"
+
+    @property
+    def node_state(self) -> Path:
+        return self.staging / self.run_id / STATE
+
+    @property
+    def state(self) -> Path:
+        return self.node_state / f"rank-{self.rank}"
+
+    @property
+    def checkpoint(self) -> Path:
+        return self.state / "checkpoint.json"
+
+    @property
+    def pending(self) -> Path:
+        return self.state / "pending"
+
+    @property
+    def outcome(self) -> Path:
+        return self.state / "outcome.json"
+
+    @property
+    def owner(self) -> Path:
+        return self.node_state / "owner.json"
