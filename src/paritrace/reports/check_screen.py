@@ -78,6 +78,12 @@ def _again(checked: Checked) -> str:
 
 
 def _headline(checked: Checked, *, failed: Sequence[Invariant]) -> Section:
+    said, strength = statement(checked, failed=failed)
+    return Section(anchor="check", lines=(*paragraph(said, most=3), *paragraph(strength, most=2)), keep=5)
+
+
+def statement(checked: Checked, /, *, failed: Sequence[Invariant]) -> tuple[str, str]:
+    """Returns what was found in a sentence, and how strong that is; `failed` in the order in which they are told."""
     counts = checked.counts
     total = len(checked.invariants) - counts.get(Outcome.NOT_APPLICABLE, 0)
     open_ones = counts.get(Outcome.NOT_CHECKABLE, 0)
@@ -88,8 +94,7 @@ def _headline(checked: Checked, *, failed: Sequence[Invariant]) -> Section:
     else:
         said = "Nothing could be checked."
     unchecked = f"{open_ones:,} of {total:,} could not be checked" if open_ones else f"all {total:,} could be checked"
-    strength = f"{unchecked}; `ok` speaks of what was recorded, not of all that ran"
-    return Section(anchor="check", lines=(*paragraph(said, most=3), *paragraph(strength, most=2)), keep=5)
+    return said, f"{unchecked}; `ok` speaks of what was recorded, not of all that ran"
 
 
 def _leading(failed: Sequence[Invariant], *, total: int) -> str:
@@ -101,17 +106,18 @@ def _leading(failed: Sequence[Invariant], *, total: int) -> str:
         told = sentence(story)
         return f"{told[:1].upper() + told[1:] if story.partings[0].what != 'parameter' else told} {counted}."
     if failed[0].id in FIRST and failed[0].evidence.facts:
-        return f"{_failing(failed[0])}: {shorten(failed[0].evidence.facts[0], width=150)}. {counted}."
+        return f"{failing(failed[0])}: {shorten(failed[0].evidence.facts[0], width=150)}. {counted}."
     return f"{counted}{'; first' if kinds > 1 or len(failed) > 1 else ''}: {_short(failed[0])}"
 
 
 def _short(invariant: Invariant) -> str:
     names = f" ({_some(invariant, most=1)})" if invariant.evidence.names else ""
     step = f" at step {invariant.step}" if invariant.step >= 0 else ""
-    return f"{_failing(invariant)}{step}{names}."
+    return f"{failing(invariant)}{step}{names}."
 
 
-def _failing(invariant: Invariant) -> str:
+def failing(invariant: Invariant, /) -> str:
+    """Returns what a failure is, in words."""
     return FAILS.get(invariant.id, f"not so: {invariant.name}")
 
 
@@ -140,7 +146,7 @@ def _failure(same: Sequence[Invariant], *, several: bool) -> list[str]:
     known = sorted({one.rank for one in same if one.rank >= 0})
     rank = f" {ranks_told(known)}" if several and known else ""
     step = f" at step {invariant.step}" if invariant.step >= 0 else ""
-    lines = [_row(invariant, f"{_failing(invariant)}{step}{rank}")]
+    lines = [_row(invariant, f"{failing(invariant)}{step}{rank}")]
     if evidence.names and not evidence.partings:  # their facts name them, with their sides
         lines.append(_indented(_some(invariant, most=NAMES_SHOWN)))
     if evidence.file:
@@ -192,28 +198,35 @@ def _families(identities: Sequence[str]) -> list[str]:
 
 
 def _coverage(checked: Checked) -> Section:
-    """One line for sessions that recorded alike."""
-    alike: dict[tuple[str, tuple[int, ...], tuple[str, ...]], list[RankCoverage]] = {}
-    for coverage in checked.coverage.values():
-        alike.setdefault((coverage.status, coverage.steps_seen, coverage.levels), []).append(coverage)
-    lines: list[str] = []
-    for (status, seen, levels), same in alike.items():
-        steps = f"step {ranges(seen)}" if seen else "no step"
-        calls, states = sum(one.calls for one in same), sum(one.states for one in same)
-        lines += paragraph(
-            f"{ranks_told(one.rank for one in same)}: {status}; {steps}; {count(calls, 'call')}, "
-            f"{count(states, 'state row')}{' in all' if len(same) > 1 else ''}; levels {', '.join(levels)}",
-            most=2,
-        )
+    lines = [line for text in coverage_texts(checked) for line in paragraph(text, most=2)]
     return Section(anchor="coverage", lines=tuple(lines), keep=1, most=6, spaced=True)
 
 
+def coverage_texts(checked: Checked, /) -> Iterator[str]:
+    """Yields what was recorded: one statement for sessions that recorded alike."""
+    alike: dict[tuple[str, tuple[int, ...], tuple[str, ...]], list[RankCoverage]] = {}
+    for coverage in checked.coverage.values():
+        alike.setdefault((coverage.status, coverage.steps_seen, coverage.levels), []).append(coverage)
+    for (status, seen, levels), same in alike.items():
+        steps = f"step {ranges(seen)}" if seen else "no step"
+        calls, states = sum(one.calls for one in same), sum(one.states for one in same)
+        yield (
+            f"{ranks_told(one.rank for one in same)}: {status}; {steps}; {count(calls, 'call')}, "
+            f"{count(states, 'state row')}{' in all' if len(same) > 1 else ''}; levels {', '.join(levels)}"
+        )
+
+
 def _remarks(checked: Checked) -> Iterator[str]:
+    for remark in remarks_of(checked):
+        yield from paragraph(remark, most=2)
+
+
+def remarks_of(checked: Checked, /) -> Iterator[str]:
+    """Yields what is remarked of the capture itself, with the ranks it is true of."""
     by_rank: dict[int, tuple[str, ...]] = {}
     for coverage in checked.coverage.values():
         by_rank[coverage.rank] = by_rank.get(coverage.rank, ()) + coverage.remarks
-    for remark in of_ranks(by_rank):
-        yield from paragraph(remark, most=2)
+    yield from of_ranks(by_rank)
 
 
 def _row(invariant: Invariant, text: str) -> str:

@@ -25,6 +25,14 @@ def width_of(text: str, /) -> int:
     return max(cell_len(text), len(text))
 
 
+def shorten_text(text: str, /, *, most: int) -> str:
+    """Returns `text` in at most `most` characters, of any width: of a longer one the beginning and the end."""
+    if len(text) <= most:
+        return text
+    head = (most - 1) // 3
+    return f"{text[:head]}{ELLIPSIS}{text[len(text) - (most - 1 - head) :]}"
+
+
 def shorten(text: str, /, *, width: int) -> str:
     """Returns harmless `text` in at most `width` columns; of a longer one the beginning and the end are kept.
 

@@ -28,9 +28,18 @@ def section(
 
     `judge_seconds`, `narrow_seconds`: what `judge` and `narrow` take; None where they cannot be done.
     """
-    costs = (judge_seconds, narrow_seconds)
-    commands = list(_candidates(comparison, kept=kept, costs=costs))[:MOST]
+    commands = commands_of(comparison, kept=kept, costs=(judge_seconds, narrow_seconds))
     return Section(anchor="next", lines=tuple(_line(command) for command in commands), keep=MOST, spaced=True)
+
+
+def commands_of(
+    comparison: Comparison, /, *, kept: bool, costs: tuple[int | None, int | None], columns: int = COMMAND_COLUMNS
+) -> list[NextCommand]:
+    """Returns the first of them; a command with paths that is longer than `columns` names BASE and CAND instead.
+
+    `costs`: what `judge` and `narrow` take in seconds; None where they cannot be done.
+    """
+    return list(_candidates(comparison, kept=kept, costs=costs, columns=columns))[:MOST]
 
 
 def _line(command: NextCommand) -> str:
@@ -39,7 +48,9 @@ def _line(command: NextCommand) -> str:
     return shorten(f"{padded}  {command.purpose} ({command.cost})", width=CONTENT)
 
 
-def _candidates(comparison: Comparison, *, kept: bool, costs: tuple[int | None, int | None]) -> Iterator[NextCommand]:
+def _candidates(
+    comparison: Comparison, *, kept: bool, costs: tuple[int | None, int | None], columns: int
+) -> Iterator[NextCommand]:
     judge_seconds, narrow_seconds = costs
     if kept and comparison.findings:
         identity = comparison.findings[0].id
@@ -54,7 +65,7 @@ def _candidates(comparison: Comparison, *, kept: bool, costs: tuple[int | None, 
     first = comparison.first_difference
     by_operator = first is not None and "op" not in comparison.levels_compared
     if by_operator and narrow_seconds is not None:
-        yield _narrow(comparison, seconds=narrow_seconds)
+        yield _narrow(comparison, seconds=narrow_seconds, columns=columns)
     elif first is not None and by_operator:
         yield NextCommand(
             f"paritrace run --level op --steps {_from_step(comparison, first)}:{first.step + 1} …",
@@ -62,16 +73,18 @@ def _candidates(comparison: Comparison, *, kept: bool, costs: tuple[int | None, 
             "two runs",
         )
     if first is not None and len(comparison.steps_compared) > 1:
-        yield _narrower_compare(comparison, step=first.step)
+        yield _narrower_compare(comparison, step=first.step, columns=columns)
     if kept and not comparison.findings:
         yield NextCommand("paritrace explain not_seen", "what was not checked", _seconds(READING_SECONDS))
-    yield NextCommand(_check(comparison), "one run against itself", _seconds(_compare_seconds(comparison) // 2))
+    yield NextCommand(
+        _check(comparison, columns=columns), "one run against itself", _seconds(_compare_seconds(comparison) // 2)
+    )
 
 
-def _narrow(comparison: Comparison, *, seconds: int) -> NextCommand:
+def _narrow(comparison: Comparison, *, seconds: int, columns: int) -> NextCommand:
     runs = f"{shlex.quote(comparison.baseline.path)} {shlex.quote(comparison.candidate.path)}"
     command = f"paritrace narrow {runs}"
-    shown = command if width_of(command) <= COMMAND_COLUMNS else "paritrace narrow BASE CAND"
+    shown = command if width_of(command) <= columns else "paritrace narrow BASE CAND"
     return NextCommand(shown, "to the operator", _seconds(seconds))
 
 
@@ -80,18 +93,18 @@ def _from_step(comparison: Comparison, first: Difference) -> int:
     return min(comparison.ladder_step, first.step)
 
 
-def _narrower_compare(comparison: Comparison, *, step: int) -> NextCommand:
+def _narrower_compare(comparison: Comparison, *, step: int, columns: int) -> NextCommand:
     runs = f"{shlex.quote(comparison.baseline.path)} {shlex.quote(comparison.candidate.path)}"
     command = f"paritrace compare {runs} --steps {step}:{step + 1}"
-    if width_of(command) > COMMAND_COLUMNS:
+    if width_of(command) > columns:
         command = f"paritrace compare BASE CAND --steps {step}:{step + 1}"
     seconds = _compare_seconds(comparison) // len(comparison.steps_compared)
     return NextCommand(command, "this step alone", _seconds(seconds))
 
 
-def _check(comparison: Comparison) -> str:
+def _check(comparison: Comparison, *, columns: int) -> str:
     command = f"paritrace check {shlex.quote(comparison.candidate.path)}"
-    return command if width_of(command) <= COMMAND_COLUMNS else "paritrace check CAND"
+    return command if width_of(command) <= columns else "paritrace check CAND"
 
 
 def _compare_seconds(comparison: Comparison) -> int:

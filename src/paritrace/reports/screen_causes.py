@@ -34,13 +34,17 @@ CONTEXT_COLUMNS = 10  # what both sides share before the place where they part
 
 def changed(comparison: Comparison, /) -> Section:
     """Returns what differs around the runs; compared before any tensor (CA-30)."""
-    lines = tuple(_changes(comparison.changed))
+    lines = (*_changes(comparison.changed), *said_of_changes(comparison))
+    return Section(anchor="changed", lines=lines, most=6, spaced=True)
+
+
+def said_of_changes(comparison: Comparison, /) -> Iterator[str]:
+    """Yields what is said beside the changes: of which nothing is known, or that none is recorded."""
     unknown = [rung for rung in ("code", "config") if comparison.ladder.get(rung) in (None, Mark.UNDETERMINED)]
     if unknown:
-        lines += (f"{' and '.join(unknown)}: undetermined, not recorded on both sides",)
-    if not lines:
-        lines = ("nothing recorded around the runs differs (code, config, packages, devices, switches)",)
-    return Section(anchor="changed", lines=lines, most=6, spaced=True)
+        yield f"{' and '.join(unknown)}: undetermined, not recorded on both sides"
+    elif not comparison.changed:
+        yield "nothing recorded around the runs differs (code, config, packages, devices, switches)"
 
 
 def _changes(changes: Sequence[Change]) -> Iterator[str]:

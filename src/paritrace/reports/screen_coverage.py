@@ -1,6 +1,7 @@
 """What was compared, and what was not seen and where (CP-9, CP-29)."""
 
 from collections.abc import Iterator
+from typing import NamedTuple
 
 from paritrace.compare.result import Comparison, SideCoverage, UndeterminedPlace
 from paritrace.evidence.spans import ranges
@@ -35,20 +36,54 @@ def not_seen(comparison: Comparison, /) -> Section:
     return Section(anchor="not_seen", lines=lines or ("nothing is known to be missing",), keep=2, most=8)
 
 
+class Said(NamedTuple):
+    """A statement in its whole length, and in how many lines a screen says it; 0: as it is."""
+
+    text: str
+    most: int = 0
+
+
+def statements(comparison: Comparison) -> Iterator[str]:
+    """Yields what the comparison cannot speak of in whole statements, without the places of undetermined calls."""
+    yield from (said.text for said in _known_before(comparison))
+    yield from _undetermined_in_all(comparison)
+    yield from (said.text for said in _known_after(comparison))
+
+
 def _not_seen(comparison: Comparison) -> Iterator[str]:
+    yield from _fitted(_known_before(comparison))
+    yield from _undetermined_in_all(comparison)
+    yield from _undetermined_places(comparison)
+    yield from _fitted(_known_after(comparison))
+
+
+def _fitted(told: Iterator[Said]) -> Iterator[str]:
+    for text, most in told:
+        match most:
+            case 0:
+                yield text
+            case 1:
+                yield shorten(text, width=CONTENT)
+            case _:
+                yield from paragraph(text, most=most)
+
+
+def _known_before(comparison: Comparison) -> Iterator[Said]:
     if missing := not_folded(comparison):
-        yield f"on one side only: rank {ranges(missing)}"
-    yield from idle_maps(comparison)
+        yield Said(f"on one side only: rank {ranges(missing)}")
+    yield from map(Said, idle_maps(comparison))
     for side, coverage in comparison.coverage.items():  # a run that was cut off explains the calls without partners
         yield from _attended(side, coverage)
         yield from _ended(side, coverage)
     yield from _steps_of_one_side(comparison)
-    yield from _undetermined(comparison)
+
+
+def _known_after(comparison: Comparison) -> Iterator[Said]:
     for side, coverage in comparison.coverage.items():
-        yield from (line for remark in coverage.remarks for line in paragraph(f"{side}: {remark}", most=2))
+        yield from (Said(f"{side}: {remark}", 2) for remark in coverage.remarks)
     for side, coverage in comparison.coverage.items():
         if coverage.expected_steps is None:
-            yield f"{side}: the number of steps was not declared (run --steps A:B), so completeness is unverified"
+            yield Said(f"{side}: the number of steps was not declared (run --steps A:B), so completeness is unverified")
     yield from _not_captured(comparison)
 
 
@@ -69,32 +104,35 @@ def not_folded(comparison: Comparison) -> list[int]:
     return [rank for rank in comparison.ranks_missing if rank not in folded]
 
 
-def _steps_of_one_side(comparison: Comparison) -> Iterator[str]:
+def _steps_of_one_side(comparison: Comparison) -> Iterator[Said]:
     """Names the steps that one side alone went through on all of its ranks: the other ended earlier or began later."""
     seen = {side: set(coverage.steps_seen) for side, coverage in comparison.coverage.items()}
     for side, steps in seen.items():
         alone = steps.difference(*(others for other, others in seen.items() if other != side))
         if alone:
-            yield shorten(f"step {ranges(sorted(alone))}: of the {side} alone", width=CONTENT)
+            yield Said(f"step {ranges(sorted(alone))}: of the {side} alone", 1)
 
 
-def _attended(side: str, coverage: SideCoverage) -> Iterator[str]:
+def _attended(side: str, coverage: SideCoverage) -> Iterator[Said]:
     """Names the ranks that left no session or no receipt, and the sessions that have no partner."""
     for one in coverage.ranks:
         if one.num_expected > 1:
-            yield from (shorten(f"{side}: {words}", width=CONTENT) for words in in_words(one))
+            yield from (Said(f"{side}: {words}", 1) for words in in_words(one))
     if coverage.not_compared:
         sessions = listed(coverage.not_compared, most=NAMES_SHOWN)
-        yield shorten(f"{side}: not compared, the other run has no such session: {sessions}", width=CONTENT)
+        yield Said(f"{side}: not compared, the other run has no such session: {sessions}", 1)
 
 
-def _undetermined(comparison: Comparison) -> Iterator[str]:
+def _undetermined_in_all(comparison: Comparison) -> Iterator[str]:
     counts = comparison.counts
     if counts.undetermined_baseline or counts.undetermined_candidate:
         yield (
             f"undetermined: {counts.undetermined_baseline:,} of {counts.calls_baseline:,} baseline calls, "
             f"{counts.undetermined_candidate:,} of {counts.calls_candidate:,} candidate calls"
         )
+
+
+def _undetermined_places(comparison: Comparison) -> Iterator[str]:
     places = sorted(comparison.undetermined_by_place, key=lambda place: (-place.count, place.step, place.module))
     yield from (_place(place) for place in places[:PLACES_SHOWN])
     if len(places) > PLACES_SHOWN:
@@ -108,7 +146,7 @@ def _place(place: UndeterminedPlace) -> str:
     return head + shorten(module_or_root(place.module), width=CONTENT - len(head) - len(tail)) + tail
 
 
-def _not_captured(comparison: Comparison) -> Iterator[str]:
+def _not_captured(comparison: Comparison) -> Iterator[Said]:
     """Names parts of the state that were not read; once where both sides left out the same."""
     missing = {side: tuple(sorted(coverage.not_captured)) for side, coverage in comparison.coverage.items()}
     if len(set(missing.values())) == 1 and len(missing) > 1:
@@ -116,17 +154,17 @@ def _not_captured(comparison: Comparison) -> Iterator[str]:
     for side, names in missing.items():
         if names:
             verb = "captured" if side == "neither side" else "did not capture"
-            yield shorten(f"{side} {verb} {listed(names, most=NAMES_SHOWN)}", width=CONTENT)
+            yield Said(f"{side} {verb} {listed(names, most=NAMES_SHOWN)}", 1)
 
 
-def _ended(side: str, coverage: SideCoverage) -> Iterator[str]:
+def _ended(side: str, coverage: SideCoverage) -> Iterator[Said]:
     if coverage.status != "completed":
-        yield shorten(f"{side}: {coverage.status}", width=CONTENT)
+        yield Said(f"{side}: {coverage.status}", 1)
     seen = len(coverage.steps_seen)
     if coverage.expected_steps is not None and coverage.expected_steps > seen:
-        yield f"{side}: {seen:,} of {coverage.expected_steps:,} expected steps seen"
+        yield Said(f"{side}: {seen:,} of {coverage.expected_steps:,} expected steps seen")
     if coverage.bytes_lost:
-        yield f"{side}: {count(coverage.bytes_lost, 'byte')} of its journals could not be read"
+        yield Said(f"{side}: {count(coverage.bytes_lost, 'byte')} of its journals could not be read")
     if coverage.gaps:
         gaps = [f"{reason} {number:,}" for reason, number in sorted(coverage.gaps.items())]
-        yield shorten(f"{side}: {listed(gaps, most=NAMES_SHOWN)}", width=CONTENT)
+        yield Said(f"{side}: {listed(gaps, most=NAMES_SHOWN)}", 1)

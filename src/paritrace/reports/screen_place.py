@@ -44,10 +44,15 @@ def ladder(comparison: Comparison, /) -> Section:
     before = _rungs(comparison, [rung for rung in LADDER if rung in AROUND])
     within = _rungs(comparison, [rung for rung in LADDER if rung not in AROUND])
     used = [mark for mark in Mark if mark in comparison.ladder.values() or mark is Mark.UNDETERMINED]
-    meanings = MEANINGS if comparison.envelope is None else MEANINGS | {Mark.BEYOND: "beyond it, or differs"}
+    meanings = meanings_of(comparison)
     legend = "   ".join(f"{mark.value} {meanings[mark]}" for mark in used)
     lines = (f"{before}   | step {comparison.ladder_step}", within, legend)
     return Section(anchor="ladder", lines=lines, keep=3, spaced=True)
+
+
+def meanings_of(comparison: Comparison, /) -> dict[Mark, str]:
+    """Returns what the marks of this comparison mean, in words."""
+    return MEANINGS if comparison.envelope is None else MEANINGS | {Mark.BEYOND: "beyond it, or differs"}
 
 
 def _rungs(comparison: Comparison, rungs: list[str]) -> str:
@@ -60,7 +65,7 @@ def first_difference(comparison: Comparison, /) -> Section:
     if first is None:
         return Section(anchor="first", lines=_no_first_difference(comparison), spaced=True)
     others = _other_ranks(comparison, first)
-    where = f", step {first.step}, rank {ranges(_ranks_of(comparison, first))}, "
+    where = f", step {first.step}, rank {ranges(ranks_of(comparison, first))}, "
     if not first.file and first.level == "digest" and first.group is not Group.OUTSIDE:
         head = f"first difference: {first.slot or first.function}{where}{first.phase}; "
         lines = (head + "no call is named", *_origin(first), *others)
@@ -74,7 +79,7 @@ def first_difference(comparison: Comparison, /) -> Section:
     return Section(anchor="first", lines=(head + module, *_origin(first), *others), keep=3, spaced=True)
 
 
-def _ranks_of(comparison: Comparison, place: Difference) -> tuple[int, ...]:
+def ranks_of(comparison: Comparison, place: Difference) -> tuple[int, ...]:
     """The ranks on which a place is the first difference, as the finding that tells it says."""
     for finding in comparison.findings:
         if (finding.place.baseline_record_id, finding.place.candidate_record_id, finding.place.step) == (
@@ -87,16 +92,20 @@ def _ranks_of(comparison: Comparison, place: Difference) -> tuple[int, ...]:
 
 
 def _other_ranks(comparison: Comparison, first: Difference) -> tuple[str, ...]:
+    text = other_ranks(comparison, first)
+    return (shorten(text, width=CONTENT),) if text else ()
+
+
+def other_ranks(comparison: Comparison, first: Difference, /) -> str:
     """Where the ranks part that do not part there: each in its own order, and those without any difference."""
     told = {place.rank: place for place in comparison.first_by_rank}
-    rest = [rank for rank in comparison.ranks_compared if rank not in _ranks_of(comparison, first)]
+    rest = [rank for rank in comparison.ranks_compared if rank not in ranks_of(comparison, first)]
     if not rest or first.rank not in told:
-        return ()
+        return ""
     groups: dict[str, list[int]] = {}
     for rank in rest:
         groups.setdefault(_place_on(told[rank]) if rank in told else "no difference found", []).append(rank)
-    text = "; ".join(f"rank {ranges(ranks)}: {what}" for what, ranks in groups.items())
-    return (shorten(f"on {text}", width=CONTENT),)
+    return "on " + "; ".join(f"rank {ranges(ranks)}: {what}" for what, ranks in groups.items())
 
 
 def _place_on(place: Difference) -> str:
@@ -115,11 +124,17 @@ def _no_first_difference(comparison: Comparison) -> tuple[str, ...]:
 
 
 def _origin(first: Difference) -> tuple[str, ...]:
+    return paragraph(origin_text(first), most=2)
+
+
+def origin_text(first: Difference, /) -> str:
+    """Returns the call, where its difference comes from, and how much before it is undetermined."""
     called = f", {short_function(first.function)}" if first.level != "digest" else ""
     line = f"{first.phase}{called}; {first.group.value}: {first.cause or GROUPS[first.group]}"
     before = first.undetermined_before
-    line += f"; {count(before, 'call')} before it undetermined" if before else "; every call before it is paired"
-    return paragraph(line, most=2)
+    return line + (
+        f"; {count(before, 'call')} before it undetermined" if before else "; every call before it is paired"
+    )
 
 
 def where(comparison: Comparison, /) -> Section:
@@ -206,7 +221,7 @@ def _slot_lines(slot: SlotDifference) -> list[str]:
         cut(f"{name}: {CLASSES[slot.difference_class]}{note}", width=CONTENT),
         cut(f"  {size_in_words(slot)}", width=CONTENT),
     ]
-    spans = _joined(slot.byte_ranges)
+    spans = joined_ranges(slot.byte_ranges)
     if len(spans) > 1 or (spans and spans[0][0] > 0):  # one range from the first byte on says nothing of the place
         lines.append(cut(f"  look at bytes {' '.join(f'[{a:,}, {b:,})' for a, b in spans[:3])}", width=CONTENT))
     elif not spans and (slot.baseline or slot.candidate) and slot.difference_class not in TOLD_AS_SIZE:
@@ -215,7 +230,7 @@ def _slot_lines(slot: SlotDifference) -> list[str]:
     return lines
 
 
-def _joined(ranges: tuple[tuple[int, int], ...]) -> list[tuple[int, int]]:
+def joined_ranges(ranges: tuple[tuple[int, int], ...]) -> list[tuple[int, int]]:
     """Neighbouring byte ranges as one."""
     joined: list[tuple[int, int]] = []
     for begin, end in ranges:
@@ -229,9 +244,12 @@ def _joined(ranges: tuple[tuple[int, int], ...]) -> list[tuple[int, int]]:
 def _consequences(comparison: Comparison) -> list[str]:
     if not comparison.findings or not comparison.findings[0].consequences:
         return []
-    number = comparison.findings[0].consequences
+    return [consequences_text(comparison.findings[0].consequences)]
+
+
+def consequences_text(number: int, /) -> str:
     verb = "differs as a consequence" if number == 1 else "differ as consequences"
-    return [f"{count(number, 'later call')} {verb} (counted, not listed)"]
+    return f"{count(number, 'later call')} {verb} (counted, not listed)"
 
 
 def settled(comparison: Comparison, /) -> Section:
