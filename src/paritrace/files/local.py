@@ -208,6 +208,11 @@ class Files(Reads, Locks):
         with translated(path, "remove the folder"):
             self._primitives.rmdir(path)
 
+    def rename(self, path: Path, new_path: Path) -> None:
+        """Give a file of a folder that nobody else sees another name there; nothing is forced to disk."""
+        with translated(path, "rename"):
+            self._primitives.rename(path, new_path)
+
     def rename_folder(self, path: Path, new_path: Path) -> None:
         """Give a folder another name beside its old one; a symbolic link is renamed itself."""
         with translated(path, "rename"):

@@ -33,10 +33,18 @@ class Reads:
                 return None
             raise
 
-    def iter_chunks(self, path: Path, *, length: int | None = None, chunk_bytes: int = CHUNK_BYTES) -> Iterator[bytes]:
+    def iter_chunks(
+        self,
+        path: Path,
+        *,
+        length: int | None = None,
+        chunk_bytes: int = CHUNK_BYTES,
+        follow_links: bool = True,
+    ) -> Iterator[bytes]:
         """Yield the bytes of a regular file in order, at most `length` of them; memory is one chunk."""
+        flags = os.O_RDONLY | os.O_NONBLOCK | (0 if follow_links else os.O_NOFOLLOW)
         with translated(path, "read"):
-            fd = self._primitives.open(path, os.O_RDONLY | os.O_NONBLOCK)
+            fd = self._primitives.open(path, flags)
         try:
             with translated(path, "read"):
                 require_regular(self._primitives.fstat(fd), path)

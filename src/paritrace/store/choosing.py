@@ -12,7 +12,7 @@ from paritrace.store.bundle_writing import PAYS_BELOW
 from paritrace.store.checkpoint import Changes, FileState, LogState, Progress, Waiting, unchanged
 from paritrace.store.layout import is_journal
 from paritrace.store.matching import Matched, is_same, match
-from paritrace.store.records import Remark, RemarkKind, Segment, SourceIdentity
+from paritrace.store.records import Remark, RemarkKind, Segment, SourceIdentity, about
 from paritrace.store.sources import is_gone, is_own_journal, listing_of, prefix_holds, whole_prefix_holds
 from paritrace.store.taking import LogCut, TakenBytes, cut_of, settled_at, take_file, take_log
 
@@ -218,11 +218,6 @@ class Chooser:
     def _renamed(self, matched: Matched) -> dict[str, FileState]:
         """Return the states that changed by matching alone: new names, and files that are back."""
         return {path: state for path, state in matched.streams.items() if self._progress.files.get(path) != state}
-
-
-def about(remark: Remark) -> tuple[RemarkKind, str, int, int]:
-    """Return what a remark is about: it is made once, whatever its length becomes."""
-    return remark.kind, remark.path, remark.version, remark.offset
 
 
 def _pays(taken: list[TakenBytes]) -> bool:

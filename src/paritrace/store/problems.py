@@ -24,7 +24,6 @@ class ProblemKind(StrEnum):
     FOREIGN_RUN = "foreign_run"  # a bundle of another run
     ANOTHER_OWNER = "another_owner"  # a bundle of a machine that does not own the node id
     PATH_ON_TWO_NODES = "path_on_two_nodes"  # one rank, one path, two nodes
-    PATH_COLLISION = "path_collision"  # one path is a file and a folder
     NOT_VISIBLE_HERE = "not_visible_here"  # listed, and not to be opened from here (EV-12)
     UNREADABLE = "unreadable"  # the target reports an error
 

@@ -71,7 +71,7 @@ class Segment(Struct, frozen=True, forbid_unknown_fields=True):
     source: SourceIdentity
 
 
-class Remark(Struct, frozen=True, order=True, forbid_unknown_fields=True):
+class Remark(Struct, frozen=True, forbid_unknown_fields=True):
     """`length`: bytes that are concerned, from `offset` on. `version` 0: nothing of the path was published."""
 
     kind: RemarkKind
@@ -79,6 +79,11 @@ class Remark(Struct, frozen=True, order=True, forbid_unknown_fields=True):
     version: int
     offset: int
     length: int | Gap[StoreGap]
+
+
+def about(remark: Remark) -> tuple[RemarkKind, str, int, int]:
+    """Return what a remark is about: it is made once, whatever its length becomes."""
+    return remark.kind, remark.path, remark.version, remark.offset
 
 
 class Manifest(Struct, frozen=True, tag_field="type", tag="bundle", forbid_unknown_fields=True):

@@ -15,7 +15,7 @@ from paritrace.files import TEMPORARY_PREFIX, Files
 from paritrace.files.opened import OpenedFile
 from paritrace.store.checkpoint import LogState
 from paritrace.store.layout import is_safe_path
-from paritrace.store.records import Remark, RemarkKind, SourceIdentity
+from paritrace.store.records import Remark, RemarkKind, SourceIdentity, about
 
 NFS_PLACEHOLDER = ".nfs"
 HEAD_BYTES, TAIL_BYTES = 4 << 10, 64 << 10  # of the published prefix: what truncating and regrowing cannot keep
@@ -47,7 +47,7 @@ def listing_of(folder: Path, *, files: Files) -> Listing:
             found[name] = identity(status)
         else:
             remarks.append(Remark(kind, _speakable(name), 0, 0, status.st_size))
-    return Listing(found, tuple(sorted(remarks)))
+    return Listing(found, tuple(sorted(remarks, key=about)))
 
 
 def require_staging(folder: Path, *, files: Files) -> None:

@@ -14,14 +14,14 @@ from paritrace.files import LOCAL, Files
 from paritrace.store import cursor, records
 from paritrace.store.building import build, promise, write_pending
 from paritrace.store.checkpoint import Checkpoint, Pending, advanced, unchanged
-from paritrace.store.choosing import Choice, Chooser, Scope, about
+from paritrace.store.choosing import Choice, Chooser, Scope
 from paritrace.store.documents import canonical
 from paritrace.store.layout import STATE, ReceiptName, StagedRank
 from paritrace.store.node_locks import NODE_LOCK_SECONDS, RANK_LOCK_SECONDS, node_lock, rank_lock
 from paritrace.store.outcomes import keep_success, keep_trouble, load_outcome
 from paritrace.store.ownership import Ownership
 from paritrace.store.publishing import drop_leftovers, publish
-from paritrace.store.records import Receipt, Remark
+from paritrace.store.records import Receipt, Remark, about
 from paritrace.store.sources import listing_of, require_staging
 from paritrace.store.targets import Target
 from paritrace.store.throttle import Throttle

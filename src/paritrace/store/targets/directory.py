@@ -57,7 +57,7 @@ class DirectoryTarget:
         begun = False
         for pause in (*LOOKS_SECONDS, None):
             try:
-                for chunk in self._files.iter_chunks(path, chunk_bytes=READ_CHUNK_BYTES):
+                for chunk in self._files.iter_chunks(path, chunk_bytes=READ_CHUNK_BYTES, follow_links=False):
                     begun = True
                     yield chunk
                 return
