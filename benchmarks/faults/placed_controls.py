@@ -28,7 +28,7 @@ CONFIGURATIONS: tuple[tuple[str, ...], ...] = (
     ),
 )
 # A line that assigns a floating tensor, which the lines behind it read.
-ASSIGNMENT = re.compile(r"^ +(?P<name>wide|variance|normed|scaled|scores|weights|gate|up|active|made|mixed) = ")
+ASSIGNMENT = re.compile(r"^ +(?P<name>wide|variance|normed|scaled|scores|weights|gate|up|active|made|mixed) = (?!\[)")
 LOCAL_NAMES = {
     "model.py": (
         "variance",
