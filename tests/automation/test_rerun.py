@@ -95,13 +95,15 @@ PARENT_AND_CHILD = (
     "import subprocess, sys; child = subprocess.Popen(['sleep', '600'], stdout=subprocess.DEVNULL);"
     " print(child.pid, flush=True); child.wait()"
 )
+AS_A_LAUNCHER = PARENT_AND_CHILD.replace("=subprocess.DEVNULL", "=subprocess.DEVNULL, start_new_session=True")
 
 
-def test_at_the_deadline_all_that_it_started_ends(tmp_path: Path) -> None:
+@pytest.mark.parametrize("program", [PARENT_AND_CHILD, AS_A_LAUNCHER])
+def test_at_the_deadline_all_that_it_started_ends(tmp_path: Path, program: str) -> None:
     path = tmp_path / "log"
     with path.open("ab") as log, pytest.raises(HostError, match="had not ended after 1 s") as failed:
         run_logged(
-            (sys.executable, "-c", PARENT_AND_CHILD),
+            (sys.executable, "-c", program),
             directory=tmp_path,
             environment=os.environ,
             log=log,
@@ -127,15 +129,16 @@ def _ended(pid: int) -> bool:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-def test_a_signal_to_us_ends_the_group(tmp_path: Path, number: int) -> None:
+@pytest.mark.parametrize("program", [PARENT_AND_CHILD, AS_A_LAUNCHER])
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGKILL])
+def test_a_signal_to_us_ends_all_that_it_started(tmp_path: Path, number: int, program: str) -> None:
     code = (
         "import os, signal, sys; from pathlib import Path; from paritrace.process.logged import run_logged\n"
         "signal.signal(signal.SIGINT, signal.default_int_handler)\n"
         "run_logged((sys.executable, '-c', sys.argv[1]), directory=Path('.'), environment=os.environ,"
         " log=open('log', 'ab'), deadline_seconds=60.0)"
     )
-    ours = subprocess.Popen((sys.executable, "-c", code, PARENT_AND_CHILD), cwd=tmp_path, stderr=subprocess.DEVNULL)
+    ours = subprocess.Popen((sys.executable, "-c", code, program), cwd=tmp_path, stderr=subprocess.DEVNULL)
     until = time.monotonic() + 60.0
     while time.monotonic() < until and not _text(tmp_path / "log"):
         os.sched_yield()

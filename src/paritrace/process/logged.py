@@ -1,12 +1,13 @@
 """Runs one command to its end with a deadline, its output in a file, and ends all that it started when it has to."""
 
-import os
 import signal
 import subprocess
+import sys
 import threading
 import time
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from functools import partial
 from pathlib import Path
 from types import FrameType
 from typing import IO
@@ -14,9 +15,10 @@ from typing import IO
 from msgspec import Struct
 
 from paritrace.errors import HostError, Outcome
+from paritrace.process import ending
+from paritrace.process.ending import end_tree
 
-GRACE_SECONDS = 10.0  # a workload that handles SIGTERM writes a last record; torchrun takes a few seconds for its ranks
-POLL_SECONDS = 0.05  # how often a group that was told to end is looked at
+GUARD_SECONDS = 10.0  # the guard has nothing left to do; only a machine that stands still takes as long
 ENDING = (signal.SIGTERM, signal.SIGHUP)
 
 
@@ -38,16 +40,17 @@ def run_logged(
     """Run `command` in `directory`, standard output and error appended to `log`, and wait for its end.
 
     The command leads a process group of its own. When this process is interrupted, told to end, or the deadline passes,
-    the whole group is told to end and, after `GRACE_SECONDS`, killed. A kill of this process that cannot be caught
-    leaves the group running.
+    the group and all that it started are told to end and, after `ending.GRACE_SECONDS`, killed. A guard does the same
+    when this process is killed, which it cannot see coming.
 
     Raises:
         HostError: `child_not_started` (Refused); `child_too_slow` (Failed) after the deadline, the group has ended.
     """
     started = time.monotonic()
-    with _ending_signals():
+    with _ending_signals(), _guarded() as guard:
         child = _started(command, directory, environment, log)
         try:
+            guard(child.pid)
             status = child.wait(timeout=deadline_seconds)
         except subprocess.TimeoutExpired:
             raise HostError(
@@ -57,7 +60,8 @@ def run_logged(
                 outcome=Outcome.FAILED,
             ) from None
         finally:
-            _end_group(child)
+            end_tree(child.pid)
+            child.wait()
     return Logged(status=status, seconds=time.monotonic() - started)
 
 
@@ -83,28 +87,46 @@ def _started(
         ) from None
 
 
-def _end_group(child: "subprocess.Popen[bytes]") -> None:
-    """End what is left of the group: everything when its leader still runs, what it left behind when it has ended."""
-    until = time.monotonic() + GRACE_SECONDS
-    _send(child.pid, signal.SIGTERM)
-    while _lives(child) and time.monotonic() < until:
-        time.sleep(POLL_SECONDS)
-    _send(child.pid, signal.SIGKILL)
-    child.wait()
-
-
-def _lives(child: "subprocess.Popen[bytes]") -> bool:
-    child.poll()
+@contextmanager
+def _guarded() -> Generator[Callable[[int], None]]:
+    """A guard that ends what it is told of when this process is killed; it ends with the block."""
+    guard = _guard()
     try:
-        os.killpg(child.pid, 0)
-    except (ProcessLookupError, PermissionError):
-        return False
-    return True
+        yield partial(_tell, guard)
+    finally:
+        _dismiss(guard)
 
 
-def _send(group: int, number: int) -> None:
-    with suppress(ProcessLookupError, PermissionError):  # all of it has ended
-        os.killpg(group, number)
+def _guard() -> "subprocess.Popen[bytes]":
+    try:
+        return subprocess.Popen(  # noqa: S603  our own interpreter and file
+            (sys.executable, "-I", "-S", ending.__file__),
+            stdin=subprocess.PIPE,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            start_new_session=True,
+        )
+    except OSError as error:
+        raise HostError(
+            f"cannot start {sys.executable}: {error.strerror}",
+            code="child_not_started",
+            fix="check that another process can be started here",
+        ) from None
+
+
+def _dismiss(guard: "subprocess.Popen[bytes]") -> None:
+    try:
+        guard.communicate(ending.DONE, timeout=GUARD_SECONDS)
+    except subprocess.TimeoutExpired:
+        guard.kill()
+        guard.wait()
+
+
+def _tell(guard: "subprocess.Popen[bytes]", pid: int) -> None:
+    if guard.stdin is not None:
+        with suppress(BrokenPipeError):  # somebody killed the guard: what it would guard runs all the same
+            guard.stdin.write(f"{pid}\n".encode())
+            guard.stdin.flush()
 
 
 @contextmanager
