@@ -71,6 +71,22 @@ def narrowed(*options: str, directory: Path) -> dict[str, Any]:
     return found
 
 
+def nothing_runs_in(folder: Path) -> bool:
+    """Whether no process writes a run below a folder, once those that were told to end have."""
+    until = time.monotonic() + 60.0
+    while time.monotonic() < until:
+        if not any(str(folder).encode() in _command_line(path) for path in Path("/proc").glob("[0-9]*/cmdline")):
+            return True
+    return False
+
+
+def _command_line(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except OSError:  # it has ended meanwhile
+        return b""
+
+
 def asked_of(found: dict[str, Any]) -> list[str]:
     return [one["plan"]["question"] for one in found["rounds"]]
 
@@ -121,6 +137,7 @@ def test_a_fault_that_starts_at_a_late_step_is_found_there_also_after_a_kill(scr
         os.sched_yield()
     first.send_signal(signal.SIGKILL)
     first.communicate(timeout=PATIENCE_SECONDS)
+    assert nothing_runs_in(place / "B.narrow"), "what a killed narrowing had started ends with it"
     before = (place / "B.narrow" / "round-1" / "round.json").read_bytes()
     found = narrowed(directory=place)
     assert (place / "B.narrow" / "round-1" / "round.json").read_bytes() == before
@@ -140,10 +157,11 @@ def test_a_baseline_that_does_not_repeat_itself_is_said_and_nothing_is_claimed(s
     found = narrowed(directory=script.parent)
     assert found["ended"] == "not_repeatable"
     assert found["place"] is None
-    assert asked_of(found) == ["repeat", "step"]
+    assert asked_of(found) == ["repeat", "step", "repeat_call"]
+    assert (found["repeats"]["num_differing"], found["repeats"]["num_repeats"]) == (3, 3)
     assert found["rounds"][0]["answer"].startswith("no: from step 0 on")
     screen = paritrace("narrow", "A", "B", directory=script.parent)
-    assert "the baseline does not repeat itself" in screen
+    assert "the baseline does not repeat itself: first at " in screen
     assert len(screen.splitlines()) <= 34
 
 

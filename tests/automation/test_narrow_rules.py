@@ -7,6 +7,7 @@ from paritrace.automation.narrow_captures import draws_option, options_for
 from paritrace.automation.narrow_records import Ended, Plan, Question
 from paritrace.automation.narrow_rules import by_size, covers, next_plan
 from paritrace.automation.narrow_words import answer_of, place_in_words, question_of
+from paritrace.compare.repeats import repeats_of
 from paritrace.compare.result import Difference, EnvelopeUsed, Group, Outside
 from tests.automation.narrowings import ASKED, MODULE, parted, place, seen
 from tests.reports.comparisons import agreeing
@@ -63,8 +64,35 @@ def test_a_baseline_that_differs_from_itself_stops_it_unless_the_runs_part_befor
     own_step: int, expected: Ended | None
 ) -> None:
     repeat = seen(Question.REPEAT, replace(parted(LOSS), ladder_step=own_step))
-    planned = next_plan(ASKED, [repeat, seen(Question.STEP, parted(LOSS))])
-    assert planned == (expected or Plan(Question.MODULES, 1))
+    steps = [repeat, seen(Question.STEP, parted(LOSS))]
+    planned = next_plan(ASKED, steps)
+    assert planned == (Plan(Question.REPEAT_CALL, own_step) if expected else Plan(Question.MODULES, 1))
+    if expected:
+        by_call = seen(Question.REPEAT_CALL, parted(place()), plan=Plan(Question.REPEAT_CALL, own_step))
+        assert next_plan(ASKED, [*steps, by_call]) is expected
+
+
+@pytest.mark.parametrize(
+    ("own", "expected"),
+    [
+        (place(), Ended.NOT_REPEATABLE),
+        (place(baseline_record_id=100, function="aten.mul.Tensor"), Ended.NOT_REPEATABLE),
+        (place(baseline_record_id=300, function="aten.mul.Tensor"), Ended.FOUND),
+        (place(step=2), Ended.NOT_REPEATABLE),
+        (place(step=2, function="aten.mul.Tensor"), Ended.FOUND),
+    ],
+)
+def test_a08_a_call_at_or_behind_one_that_differs_by_itself_does_not_stand(own: Difference, expected: Ended) -> None:
+    steps = [REPEATS, seen(Question.STEP, parted(LOSS)), seen(Question.MODULES, parted(BY_MODULE))]
+    found = replace(parted(place()), repeats=repeats_of([parted(own)]))
+    assert next_plan(ASKED, [*steps, seen(Question.OPERATORS, found)]) is expected
+
+
+def test_a08_what_draws_judge_beyond_stands_wherever_the_baseline_differs_from_itself() -> None:
+    steps = [REPEATS, seen(Question.STEP, parted(LOSS)), seen(Question.MODULES, parted(BY_MODULE))]
+    found = replace(parted(place()), repeats=repeats_of([parted(place())]))
+    judged = replace(found, findings=(replace(found.findings[0], ratio=40.0, reached=3.0),))
+    assert next_plan(ASKED, [*steps, seen(Question.OPERATORS, judged)]) is Ended.FOUND
 
 
 def test_nothing_to_follow() -> None:
@@ -127,6 +155,11 @@ def test_questions_and_answers_are_one_line() -> None:
     assert answer_of(Plan(Question.REPEAT), agreeing()) == "yes, bit for bit (steps 0-2)"
     assert answer_of(Plan(Question.REPEAT), parted(LOSS)) == "no: from step 1 on it differs from itself (loss)"
     assert answer_of(Plan(Question.REPEAT), replace(agreeing(), ranks_compared=())).startswith("not known")
+    again = replace(parted(place()), repeats=repeats_of([parted(place()), agreeing()]))
+    told = "aten._softmax.default (attention.py:41, forward), 1 of 2 repeats"
+    assert answer_of(Plan(Question.REPEAT_CALL), again) == told
+    alike = replace(agreeing(), repeats=repeats_of([agreeing()]))
+    assert answer_of(Plan(Question.REPEAT_CALL), alike) == "none of 1 repeat differs this time"
     assert answer_of(Plan(Question.STEP), agreeing()) == "no difference (steps 0-2)"
     windowed = replace(parted(LOSS), steps_compared=(4, 5))
     assert covers(windowed) == "steps 4 to 5 were recorded on both sides, not those before"

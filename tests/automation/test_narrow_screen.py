@@ -4,8 +4,9 @@ import pytest
 from msgspec.structs import replace
 
 from paritrace.automation.narrow_records import Ended, Plan, Question, Seen
-from paritrace.automation.narrow_result import narrowed
+from paritrace.automation.narrow_result import last_compared, narrowed
 from paritrace.automation.narrow_screen import narrow_screen
+from paritrace.compare.repeats import repeats_of
 from paritrace.compare.result import Group
 from tests.automation.narrowings import MODULE, parted, place, seen
 from tests.reports.comparisons import agreeing
@@ -45,6 +46,30 @@ def test_why_it_stopped_is_said(ended: Ended) -> None:
     result = narrowed(rounds(), ended, sides=("A", "B"), directory="d")
     assert result.place is None
     assert "[stopped]" in screen(rounds(), ended)
+
+
+def test_a08_the_call_at_which_the_baseline_differs_from_itself_is_named() -> None:
+    own = replace(parted(place()), repeats=repeats_of([parted(place()), parted(place()), agreeing()]))
+    found = [
+        seen(Question.REPEAT, replace(parted(LOSS), repeats=repeats_of([parted(LOSS)]))),
+        seen(Question.STEP, parted(LOSS), number=2),
+        seen(Question.REPEAT_CALL, own, number=3),
+    ]
+    result = narrowed(found, Ended.NOT_REPEATABLE, sides=("A", "B"), directory="d")
+    assert result.repeats == own.repeats
+    words = " ".join(narrow_screen(result, last_compared(found, result.ended)).split())
+    told = f"the baseline does not repeat itself: first at {MODULE} aten._softmax.default model/attention.py:41"
+    assert f"[repeats] {told} (step 1, rank 0, forward), 2 of 3 repeats" in words
+
+
+def test_a_place_that_bits_decide_has_the_strength_of_the_round_that_draws_judged() -> None:
+    judged = parted(replace(BY_MODULE, group=Group.EXCEEDS))
+    told = replace(judged.findings[0], ratio=900.0, reached=3.0, strength="beyond round-off: ratio 900")
+    modules = seen(Question.MODULES, replace(judged, findings=(told,)), number=3)
+    inside, elsewhere = place(), place(module="decoder")
+    for at, strength in ((inside, f"by round 3, of {MODULE}: beyond round-off: ratio 900"), (elsewhere, "bits only")):
+        found = rounds(modules, seen(Question.OPERATORS, parted(at), number=4))
+        assert narrowed(found, Ended.FOUND, sides=("A", "B"), directory="d").strength.startswith(strength)
 
 
 def test_however_much_there_is_to_say_it_stays_a_screen() -> None:

@@ -4,7 +4,7 @@ from enum import StrEnum
 
 from msgspec import Struct
 
-from paritrace.compare.result import Comparison, Difference, Finding
+from paritrace.compare.result import Comparison, Difference, Finding, Repeats
 
 FORMAT = "paritrace-narrowed"
 VERSION = "1.0"
@@ -15,6 +15,7 @@ class Question(StrEnum):
 
     RECORD = "record"  # both sides anew, every step by digests, where no run was given or a wider one is wanted
     REPEAT = "repeat"  # does the baseline repeat itself?
+    REPEAT_CALL = "repeat_call"  # it does not: from which call on?
     STEP = "step"  # at which step do the runs first differ, by the digests of every step?
     MODULES = "modules"
     OPERATORS = "operators"  # of one module
@@ -73,6 +74,9 @@ class Round(Struct, frozen=True, forbid_unknown_fields=True):
     remarks: tuple[str, ...] = ()
 
 
+ITSELF = frozenset({Question.REPEAT, Question.REPEAT_CALL})  # rounds that hold the baseline against itself
+
+
 class Seen(Struct, frozen=True):
     """A round and what it compared."""
 
@@ -98,3 +102,4 @@ class Narrowed(Struct, frozen=True):
     num_bytes: int
     further: tuple[str, ...]  # what evidence would go further
     remarks: tuple[str, ...] = ()
+    repeats: Repeats | None = None  # the baseline held against itself, by calls where that was needed (A-08)

@@ -2,10 +2,12 @@
 
 from collections.abc import Sequence
 
-from paritrace.automation.narrow_records import FORMAT, VERSION, Ended, Narrowed, Question, Seen
+from paritrace.automation.narrow_records import FORMAT, ITSELF, VERSION, Ended, Narrowed, Question, Seen
 from paritrace.automation.narrow_rules import followed
 from paritrace.automation.narrow_words import WHY
-from paritrace.compare.result import Comparison, Finding
+from paritrace.compare.differing import differs
+from paritrace.compare.repeats import is_beyond
+from paritrace.compare.result import Comparison, Finding, Repeats
 from paritrace.reports.headline import statement
 
 MOST_OTHERS = 5
@@ -24,6 +26,7 @@ def narrowed(
     """The result: what stands, what else was found, and what would go further."""
     last = last_compared(seen, ended)
     _, sentence, strength = statement(last)
+    strength = _judged_before(seen, last) or strength
     place = followed(last) if ended in (Ended.FOUND, Ended.OUTSIDE) else None
     return Narrowed(
         format=FORMAT,
@@ -41,14 +44,37 @@ def narrowed(
         num_bytes=sum(one.round.num_bytes for one in seen),
         further=_further(last, ended),
         remarks=_remarks(seen, cut_off),
+        repeats=_repeats(seen),
     )
+
+
+def _judged_before(seen: Sequence[Seen], last: Comparison) -> str:
+    """How far out the module was around a place that bits alone decide, by the round that draws judged; "" else."""
+    place = followed(last)
+    if place is None or (last.envelope is not None and last.envelope.judged):
+        return ""
+    for one in reversed(seen):
+        told = one.comparison.findings[:1]
+        if told and is_beyond(told[0]) and told[0].place.step == place.step:
+            around = told[0].place.module
+            if not around or f"{place.module}.".startswith(f"{around}."):
+                return f"by round {one.round.number}, of {around or 'the root module'}: {told[0].strength}"
+    return ""
 
 
 def last_compared(seen: Sequence[Seen], ended: Ended) -> Comparison:
     """The comparison that the result speaks of: the baseline's with itself where that is the answer."""
     if ended is Ended.NOT_REPEATABLE:
-        return next(one.comparison for one in seen if one.round.plan.question is Question.REPEAT)
-    return next(one.comparison for one in reversed(seen) if one.round.plan.question is not Question.REPEAT)
+        own = [one.comparison for one in seen if one.round.plan.question in ITSELF]
+        return next((one for one in reversed(own) if differs(one)), own[0])
+    return next(one.comparison for one in reversed(seen) if one.round.plan.question not in ITSELF)
+
+
+def _repeats(seen: Sequence[Seen]) -> Repeats | None:
+    """By calls where these were looked at and one showed it: what repeats by chance alone says less."""
+    own = [one.comparison.repeats for one in reversed(seen) if one.round.plan.question in ITSELF]
+    known = [one for one in own if one is not None]
+    return next((one for one in known if one.num_differing), next(iter(known), None))
 
 
 def _others(seen: Sequence[Seen], last: Comparison) -> tuple[Finding, ...]:

@@ -4,10 +4,11 @@ from collections.abc import Sequence
 
 from msgspec.structs import replace
 
-from paritrace.automation.narrow_records import Asked, Ended, Plan, Question, Seen
+from paritrace.automation.narrow_records import ITSELF, Asked, Ended, Plan, Question, Seen
+from paritrace.compare.differing import differs
+from paritrace.compare.repeats import is_beyond, shared
 from paritrace.compare.result import Comparison, Difference, Group, Mark
 
-AROUND = frozenset({"code", "config"})  # what changed around the runs, not what they computed
 OWN = frozenset({Group.ORIGINATES, Group.EXCEEDS, Group.WITHIN})  # groups of a place that is not fed a difference
 MOST_ROUND_OFF = {"float32": 2.0**-12, "float64": 2.0**-26.5}
 BY_CALL = frozenset({Question.MODULES, Question.OPERATORS, Question.EVERYTHING, Question.COMPILER})
@@ -28,18 +29,28 @@ def next_plan(asked: Asked, seen: Sequence[Seen]) -> Plan | Ended:
         return Plan(Question.REPEAT)
     if asked.recorded and Question.STEP not in done:
         return Plan(Question.STEP)
-    last = next(one for one in reversed(seen) if one.round.plan.question is not Question.REPEAT)
+    last = next(one for one in reversed(seen) if one.round.plan.question not in ITSELF)
     if last.round.plan.question in BY_CALL:
         return _after_calls(asked, last)
-    return _after_steps(asked, last.comparison, repeat=done[Question.REPEAT].comparison)
+    repeat = done[Question.REPEAT].comparison
+    if _parts_from_itself(repeat, last.comparison):
+        return Ended.NOT_REPEATABLE if Question.REPEAT_CALL in done else _repeated(repeat)
+    return _after_steps(asked, last.comparison)
 
 
-def _after_steps(asked: Asked, found: Comparison, *, repeat: Comparison) -> Plan | Ended:
-    """The runs were compared over their steps, and the baseline with itself."""
+def _parts_from_itself(repeat: Comparison, found: Comparison) -> bool:
+    """Whether the baseline differs from itself where the runs part, or before."""
+    return differs(found) and differs(repeat) and repeat.ladder_step <= found.ladder_step
+
+
+def _repeated(repeat: Comparison) -> Plan:
+    return Plan(Question.REPEAT_CALL, repeat.ladder_step)
+
+
+def _after_steps(asked: Asked, found: Comparison) -> Plan | Ended:
+    """The runs were compared over their steps, and the baseline repeats itself that far."""
     if not differs(found):
         return Ended.NO_DIFFERENCE
-    if differs(repeat) and repeat.ladder_step <= found.ladder_step:
-        return Ended.NOT_REPEATABLE
     place = followed(found)
     if outside(found):
         return Ended.OUTSIDE
@@ -63,7 +74,7 @@ def _after_calls(asked: Asked, last: Seen) -> Plan | Ended:
     if outside(found):
         return Ended.OUTSIDE
     if place is not None and stands(place):
-        return Ended.FOUND
+        return Ended.FOUND if is_free(found, place) else Ended.NOT_REPEATABLE
     if question is Question.MODULES:
         if place is not None and module_to_open(place):
             return _operators(asked, found, place)
@@ -114,6 +125,12 @@ def followed(found: Comparison) -> Difference | None:
     return found.findings[0].place if found.findings else found.first_difference
 
 
+def is_free(found: Comparison, place: Difference) -> bool:
+    """Whether a place can be put down to the change: the baseline repeats itself that far, or draws judge it beyond."""
+    judged = any(one.place is place and is_beyond(one) for one in found.findings)
+    return judged or not shared(found.repeats, place)
+
+
 def stands(place: Difference) -> bool:
     """Whether a place needs no finer look: one operator, one region of operators, or what a collective did."""
     return place.level == "op" or (bool(place.collective) and place.level != "digest")
@@ -125,12 +142,6 @@ def outside(found: Comparison) -> bool:
     if place is None:
         return bool(found.outside)
     return place.group is Group.OUTSIDE and not place.file
-
-
-def differs(found: Comparison) -> bool:
-    """Whether anything that was computed differs."""
-    marks = (mark for rung, mark in found.ladder.items() if rung not in AROUND)
-    return bool(found.findings or found.outside or found.counts.different or Mark.BEYOND in marks)
 
 
 def module_to_open(place: Difference) -> str:

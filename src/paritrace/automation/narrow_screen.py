@@ -1,10 +1,10 @@
 """The screen of `narrow`: the call that stands with the source of both sides, and what each round cost (CP-15)."""
 
-from paritrace.automation.narrow_records import Narrowed, Question, Round
+from paritrace.automation.narrow_records import Ended, Narrowed, Question, Round
 from paritrace.automation.narrow_result import why
 from paritrace.automation.narrow_words import operator_in_words
 from paritrace.compare.result import Comparison
-from paritrace.reports import screen_place
+from paritrace.reports import screen_place, screen_repeats
 from paritrace.reports.harmless import shorten, width_of
 from paritrace.reports.layout import CONTENT, Section, fit, paragraph
 
@@ -12,6 +12,7 @@ MOST_OTHERS = 3
 BRIEFLY = {
     Question.RECORD: "which step?",
     Question.REPEAT: "repeatable?",
+    Question.REPEAT_CALL: "where not?",
     Question.STEP: "which step?",
     Question.MODULES: "which module?",
     Question.OPERATORS: "which operator?",
@@ -26,9 +27,10 @@ def narrow_screen(result: Narrowed, last: Comparison) -> str:
     """The screen as plain text, at most 34 lines. `last` is the comparison that the result speaks of."""
     sections = (
         Section(
-            anchor="result", lines=(*paragraph(result.sentence, most=2), *paragraph(result.strength, most=2)), keep=3
+            anchor="result", lines=(*paragraph(result.sentence, most=2), *paragraph(result.strength, most=4)), keep=3
         ),
         Section(anchor="stopped", lines=paragraph(why(result), most=2), keep=1) if why(result) else _operator(result),
+        _repeats(result),
         screen_place.where(last),
         screen_place.size(last),
         Section(anchor="also", lines=_others(result), spaced=True),
@@ -52,6 +54,14 @@ def _operator(result: Narrowed) -> Section:
     return Section(
         anchor="operator", lines=(shorten(f"{operator_in_words(place)}, {where}", width=CONTENT),), spaced=True
     )
+
+
+def _repeats(result: Narrowed) -> Section:
+    """The place from which on the baseline does not repeat itself, where that ended the narrowing (A-08)."""
+    own = result.repeats
+    if own is None or result.ended is not Ended.NOT_REPEATABLE:
+        return Section(anchor="repeats", lines=())
+    return Section(anchor="repeats", lines=paragraph(screen_repeats.sentence(own), most=2), keep=2, spaced=True)
 
 
 def _others(result: Narrowed) -> tuple[str, ...]:

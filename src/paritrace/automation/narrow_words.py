@@ -3,11 +3,12 @@
 from msgspec.structs import replace
 
 from paritrace.automation.narrow_records import Ended, Plan, Question
-from paritrace.automation.narrow_rules import covers, differs, followed, outside
-from paritrace.compare.result import Comparison, Difference, Group
+from paritrace.automation.narrow_rules import covers, followed, outside
+from paritrace.compare.differing import differs
+from paritrace.compare.result import Comparison, Difference, Group, Repeats
 from paritrace.evidence.spans import ranges
 from paritrace.reports.headline import statement
-from paritrace.reports.wording import module_or_root, short_function
+from paritrace.reports.wording import count, module_or_root, short_function
 
 WHY = {
     Ended.FOUND: "",
@@ -27,6 +28,8 @@ def question_of(plan: Plan) -> str:
             return "at which step do the runs, captured anew, first differ?"
         case Question.REPEAT:
             return "does the baseline repeat itself?"
+        case Question.REPEAT_CALL:
+            return f"at which call does the baseline differ from itself, at step {plan.step}?"
         case Question.STEP:
             return "at which step do the runs first differ?"
         case Question.MODULES:
@@ -43,6 +46,8 @@ def answer_of(plan: Plan, found: Comparison) -> str:
     """What it found."""
     if plan.question is Question.REPEAT:
         return _repeats(found)
+    if plan.question is Question.REPEAT_CALL and found.repeats is not None:
+        return _repeated_call(found, found.repeats)
     if not differs(found):
         return f"no difference ({_steps(found)})"
     if plan.question in (Question.STEP, Question.RECORD):
@@ -57,6 +62,12 @@ def _repeats(found: Comparison) -> str:
     if not differs(found):
         return f"yes, bit for bit ({_steps(found)})"
     return f"no: from step {found.ladder_step} on it differs from itself ({_first(found)})"
+
+
+def _repeated_call(found: Comparison, own: Repeats) -> str:
+    if not own.num_differing:
+        return f"none of {count(own.num_repeats, 'repeat')} differs this time"
+    return f"{_first(found)}, {own.num_differing} of {count(own.num_repeats, 'repeat')}"
 
 
 def _steps(found: Comparison) -> str:

@@ -8,6 +8,7 @@ from msgspec import Struct
 
 from paritrace.cli.output import ExitStatus, worst
 from paritrace.compare.checks_result import Checked, Outcome
+from paritrace.compare.differing import differs
 from paritrace.compare.policy import Verdict
 from paritrace.compare.result import AROUND_RUNGS, Comparison, Finding, Mark
 from paritrace.errors import RequestError
@@ -98,16 +99,6 @@ def status_of_comparison(comparison: Comparison, asked: Judgement, /) -> ExitSta
     return worst(
         ExitStatus.DIFFERENCE if differ else ExitStatus.DONE,
         ExitStatus.DONE if complete else ExitStatus.UNDETERMINED,
-    )
-
-
-def differs(comparison: Comparison, /) -> bool:
-    """Say whether anything that was computed differs."""
-    return bool(
-        comparison.counts.different
-        or comparison.findings
-        or comparison.outside
-        or any(mark is Mark.BEYOND for rung, mark in comparison.ladder.items() if rung not in AROUND_RUNGS)
     )
 
 

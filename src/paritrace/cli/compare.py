@@ -182,6 +182,7 @@ def _compared(
     paths: tuple[Path, Path], settings: "Settings", judges: Judges, engine: Engine, *, output: Output
 ) -> "Comparison":
     from paritrace.compare.engine import compare as compare_runs
+    from paritrace.compare.repeats_joined import with_repeats
     from paritrace.compare.resume_joined import resumed
     from paritrace.reports.judging_cost import judging_seconds, narrowing_seconds
     from paritrace.reports.keeping import Keeping
@@ -197,18 +198,22 @@ def _compared(
         pool = pool_of((baseline, candidate), engine, ranks=settings.ranks)
         by = judged_by(baseline, judges, opened=opened)
         compared = compare_runs(baseline, candidate, settings, by=by, pool=pool)
+        result = compared.result
+        if judges.repeats and by is not None:
+            stage("holding the baseline against its repeats")
+            result = with_repeats(result, baseline, by.runs, settings=settings, pool=pool)
         keeping = Keeping(
-            comparison=compared.result,
+            comparison=result,
             rows=compared.rows,
             token_rows=compared.token_rows,
             sources=(*sources_of(baseline, side="baseline"), *sources_of(candidate, side="candidate")),
             made_by=f"paritrace {__version__}",
-            judge_seconds=judging_seconds(compared.result, baseline=baseline, candidate=candidate),
+            judge_seconds=judging_seconds(result, baseline=baseline, candidate=candidate),
             narrow_seconds=narrowing_seconds(baseline=baseline, candidate=candidate),
         )
         stage("writing the result")
         _deliver(keeping, output)
-    return compared.result
+    return result
 
 
 def judged_by(baseline: "Run", judges: Judges, *, opened: ExitStack) -> "JudgedBy | None":

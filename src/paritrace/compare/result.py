@@ -225,6 +225,26 @@ class EnvelopeUsed(Struct, frozen=True):
     why: str = ""
 
 
+class SelfDifference(Struct, frozen=True):
+    """A place where repeats of the baseline first differ from it, and how many of them do so there."""
+
+    place: Difference
+    num_repeats: int
+
+
+class Repeats(Struct, frozen=True):
+    """The baseline held against its own repeats (A-08, CP-10): what differs there is no work of the change.
+
+    `places` are the earliest first; a repeat that differs and in which no place can be named is in `num_differing`
+    alone. `num_unknown` repeats could not be held against it.
+    """
+
+    num_repeats: int
+    num_differing: int
+    num_unknown: int
+    places: tuple[SelfDifference, ...]
+
+
 class Outside(Struct, frozen=True):
     """A parameter, buffer, RNG, batch or optimizer state that differed before any call read it (CA-29)."""
 
@@ -345,6 +365,7 @@ class Comparison(Struct, frozen=True):
     maps: tuple[DeclaredMap, ...] = ()  # declared by the user, since 1.2
     policy: PolicyResult | None = None  # since 1.2; None: no policy was given
     review: Review | None = None  # since 1.2; of a comparison that `paritrace align` made (CP-14)
+    repeats: Repeats | None = None  # since 1.2; None: the baseline was not held against repeats of its own (A-08)
 
 
 LADDER = (

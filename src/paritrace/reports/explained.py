@@ -13,6 +13,7 @@ from paritrace.reports import (
     behind_resume,
     behind_rows,
     screen_policy,
+    screen_repeats,
     screen_review,
 )
 from paritrace.reports.behind import Behind, unknown_id
@@ -26,6 +27,7 @@ _SECTIONS: dict[str, Callable[[Comparison, str], Behind]] = {
     "ladder": behind_ladder.ladder,
     "folds": behind_folds.folds,
     "ratios": behind_folds.ratios,
+    "repeats": screen_repeats.repeats,
     "resume": behind_resume.resume,
     "rows": behind_rows.rows,
     "changed": behind_causes.changed,

@@ -12,6 +12,7 @@ from paritrace.reports import (
     screen_folds,
     screen_place,
     screen_policy,
+    screen_repeats,
     screen_resume,
     screen_review,
     screen_rows,
@@ -43,6 +44,7 @@ def first_screen(comparison: Comparison, /, *, kept: Kept | None = None) -> str:
     sections = (
         headline.section(comparison),
         screen_place.ladder(comparison),
+        screen_repeats.section(comparison),
         screen_resume.section(comparison),
         screen_folds.section(comparison),
         screen_folds.ratios(comparison),
