@@ -106,7 +106,10 @@ class Locks:
     def _let_go(self, fd: int) -> None:
         if fd in _held:  # not in a forked child, where it is closed already
             _held.discard(fd)
-            self._primitives.drop(fd)
+            try:
+                self._primitives.unlock(fd)
+            finally:
+                self._primitives.drop(fd)
 
     def _try_lock(self, fd: int, path: Path) -> bool:
         with translated(path, "lock"):

@@ -110,6 +110,10 @@ class Primitives:
         self.before("lock", str(fd))
         fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
 
+    def unlock(self, fd: int) -> None:
+        """Let go of the lock, also for a forked child that shares the open file."""
+        fcntl.flock(fd, fcntl.LOCK_UN)
+
     def free_bytes(self, path: Path) -> int:
         return shutil.disk_usage(path).free
 

@@ -11,8 +11,10 @@ from paritrace.files import Files, Primitives
 from paritrace.store.targets import Target
 from paritrace.store.targets.directory import DirectoryTarget
 from paritrace.store.targets.memory import MemoryTarget
+from paritrace.store.targets.s3 import PARTS_ABOVE_BYTES, S3Target
 from paritrace.testing.clocks import ManualClock
 from paritrace.testing.faults import ErrnoFiles, Fault, FaultyFiles
+from tests.store.targets.s3_server import Proxy, client_of
 
 
 class Place(Protocol):
@@ -154,3 +156,55 @@ class MemoryPlace:
 
     def objects(self) -> dict[str, bytes]:
         return dict(self._objects)
+
+
+class S3Place:
+    """A bucket of a local server, behind a proxy."""
+
+    def __init__(self, proxy: Proxy, bucket: str) -> None:
+        self.proxy = proxy
+        self.bucket = bucket
+        proxy.client = proxy.client or client_of(proxy.port)
+        self.client = proxy.client
+        proxy.faults.clear()
+        proxy.seen.clear()
+        self.client.create_bucket(Bucket=bucket)
+
+    def target(self, *, parts_above_bytes: int = PARTS_ABOVE_BYTES) -> S3Target:
+        return S3Target(
+            self.bucket,
+            "runs/one",
+            client=self.client,
+            clock=ManualClock(),
+            parts_above_bytes=parts_above_bytes,
+        )
+
+    def _with(self, method: str, *faults: str) -> Target:
+        self.proxy.faults.extend((method, fault) for fault in faults)
+        return self.target()
+
+    def torn(self) -> Target:
+        return self._with("PUT", "torn")
+
+    def denied(self) -> Target:
+        return self._with("PUT", "always 403")
+
+    def lost_reply(self) -> Target:
+        return self._with("PUT", "reply lost")
+
+    def late(self, name: str, data: bytes) -> Target:
+        self.client.put_object(Bucket=self.bucket, Key=f"runs/one/{name}", Body=data)
+        return self._with("GET", "404")
+
+    def overwriting(self) -> Target | None:
+        return self._with("PUT", "overwrites", "overwrites")
+
+    def objects(self) -> dict[str, bytes]:
+        self.proxy.faults.clear()
+        rows = self.client.list_objects_v2(Bucket=self.bucket).get("Contents", ())
+        return {
+            row["Key"].removeprefix("runs/one/"): self.client.get_object(Bucket=self.bucket, Key=row["Key"])[
+                "Body"
+            ].read()
+            for row in rows
+        }

@@ -1,7 +1,8 @@
 """One suite for every kind of target: list, put-if-absent, torn uploads, retries, permission, slowness (ST-14)."""
 
 import hashlib
-from collections.abc import Callable
+import secrets
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -10,7 +11,8 @@ from paritrace.errors import EvidenceError, HostError, ParitraceError, RequestEr
 from paritrace.store.targets import Entry, Put, Target, is_transient
 from paritrace.store.throttle import CHUNK_BYTES, Throttle
 from paritrace.testing.clocks import ManualClock
-from tests.store.targets.places import DirectoryPlace, MemoryPlace, Place
+from tests.store.targets.places import DirectoryPlace, MemoryPlace, Place, S3Place
+from tests.store.targets.s3_server import Proxy, s3_server
 
 DATA = bytes(range(256)) * 3000  # several chunks, the last one not full
 SHA256 = hashlib.sha256(DATA).hexdigest()
@@ -18,9 +20,21 @@ NAME = f".paritrace-bundles/node-a/0/00000001-{SHA256}.tar.zst"
 FREE = Throttle(None)
 
 
-@pytest.fixture(params=["directory", "memory"])
+@pytest.fixture(scope="module")
+def proxy() -> Iterator[Proxy]:
+    pytest.importorskip("boto3")
+    pytest.importorskip("moto")
+    with s3_server() as port, Proxy(port) as proxy:
+        yield proxy
+
+
+@pytest.fixture(params=["directory", "memory", pytest.param("s3", marks=pytest.mark.slow)])
 def place(request: pytest.FixtureRequest, tmp_path: Path) -> Place:
-    return DirectoryPlace(tmp_path / "target") if request.param == "directory" else MemoryPlace()
+    if request.param == "directory":
+        return DirectoryPlace(tmp_path / "target")
+    if request.param == "memory":
+        return MemoryPlace()
+    return S3Place(request.getfixturevalue("proxy"), f"bucket-{secrets.token_hex(6)}")
 
 
 @pytest.fixture
@@ -96,7 +110,7 @@ def test_a_source_with_other_bytes_than_recorded_is_not_published(place: Place, 
     source.write_bytes(DATA[:-1] + b"?")
     with pytest.raises(EvidenceError) as caught:
         place.target().put_if_absent(NAME, source, sha256=SHA256, throttle=FREE)
-    assert caught.value.code == "source_changed"
+    assert caught.value.code == "staged_bytes_changed"
     assert place.objects() == {}
 
 

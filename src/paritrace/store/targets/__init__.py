@@ -31,7 +31,9 @@ def open_target(text: str) -> Target:
 
         return MemoryTarget(rest)
     if scheme == "s3":
-        return _s3(rest)
+        from paritrace.store.targets.s3 import open_s3
+
+        return open_s3(rest)
     raise _bad(text)
 
 
@@ -41,10 +43,6 @@ def _directory(text: str) -> Target:
     if not text or "\0" in text:
         raise _bad(text)
     return DirectoryTarget(Path(text).expanduser().absolute(), label=text)
-
-
-def _s3(rest: str) -> Target:
-    raise _bad(f"s3://{rest}")
 
 
 def _bad(text: str) -> RequestError:

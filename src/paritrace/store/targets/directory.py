@@ -167,6 +167,6 @@ def require_digest(source: Path, found: str, wanted: str) -> None:
     if found != wanted:
         raise EvidenceError(
             f"{os.fspath(source)} has other bytes than were recorded (SHA-256 {found[:12]}…, not {wanted[:12]}…)",
-            code="source_changed",
+            code="staged_bytes_changed",
             fix="the staging disk changed a file that nobody writes: check the disk; nothing was published",
         )
