@@ -98,6 +98,15 @@ _TABLE = (  # in the order of writing: what names the others comes last
         f"{_OF_RESULTS}:check_text",
         bounded=True,
     ),
+    Format(
+        "html",
+        (".html", ".htm"),
+        "report.html",
+        "paritrace.reports.html.report:comparison",
+        "check.html",
+        "paritrace.reports.html.report:check",
+        bounded=True,
+    ),
     Format("json", (".json",), "comparison.json", f"{_OF_RESULTS}:json", "check.json", f"{_OF_RESULTS}:check_json"),
 )
 FORMATS = {form.name: form for form in _TABLE}

@@ -97,9 +97,11 @@ def parted(site: str, /) -> tuple[str, int, int]:
 
 
 def excerpt(text: str, first: int, last: int, /) -> tuple[SourceLine, ...]:
-    """Returns the lines `first` to `last` of a text, marked, with a few around them; of many the first."""
+    """Returns the lines `first` to `last` of a text, marked, with a few around them, without the indent of all."""
     lines = text.expandtabs(4).splitlines()
     begin, end = max(1, first - AROUND), min(len(lines), last + AROUND, first + MOST_LINES)
+    shown = lines[begin - 1 : end]
+    indent = min((len(line) - len(line.lstrip()) for line in shown if line.strip()), default=0)
     return tuple(
-        SourceLine(number, lines[number - 1], marked=first <= number <= last) for number in range(begin, end + 1)
+        SourceLine(number, line[indent:], marked=first <= number <= last) for number, line in enumerate(shown, begin)
     )

@@ -63,7 +63,7 @@ def environment() -> Environment:
 def shown(value: object, /) -> object:
     """Returns what a template writes for a value: a text is made harmless, markup of ours stays."""
     if isinstance(value, str) and not isinstance(value, Markup):
-        return harmless(shorten_text(value, most=LONGEST))
+        return shorten_text(harmless(shorten_text(value, most=LONGEST)), most=LONGEST)
     return value
 
 
