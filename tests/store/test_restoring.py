@@ -160,6 +160,13 @@ def link(store: Path) -> None:
     path.symlink_to(store / "aside")
 
 
+def folder(store: Path) -> None:
+    path = bundle(store, 2)
+    path.unlink()
+    path.mkdir()
+    (path / "inside").write_bytes(b"x")
+
+
 def renumber(store: Path) -> None:
     path = bundle(store, 3)
     path.rename(path.with_name(path.name.replace("00000003", "00000004")))
@@ -180,10 +187,7 @@ DAMAGES: dict[str, tuple[Callable[[Path], object], set[str]]] = {
     "renumbered": (renumber, {"missing_bundle", "wrong_name"}),
     "doubled": (double, {"conflicting_sequence"}),
     "a link": (link, {"damaged_bundle"}),
-    "a folder": (
-        lambda store: (bundle(store, 2).unlink(), (bundle(store, 1).parent / "d").mkdir()),
-        {"missing_bundle"},
-    ),
+    "a folder": (folder, {"missing_bundle", "foreign_file"}),
     "a foreign file": (lambda store: (bundle(store, 1).parent / "notes.txt").write_text("x"), {"foreign_file"}),
     "owner": (lambda store: (store / ".paritrace-bundles/n0/owner.json").write_text("{}"), {"damaged_document"}),
     "no owner": (lambda store: (store / ".paritrace-bundles/n0/owner.json").unlink(), {"damaged_document"}),

@@ -41,6 +41,7 @@ COMMANDS = {
     "propose-map": Entry("paritrace.cli.propose_map:propose_map", "Propose maps of names from sums of parameters."),
     "demo": Entry("paritrace.cli.demo:demo", "Capture and compare two small trainings that differ by one mistake."),
     "runs": Entry("paritrace.cli.runs:runs", "List, show, verify, pack and remove runs."),
+    "store": Entry("paritrace.cli.store:store", "Publish staged ranks, and restore and verify what was published."),
     "schema": Entry("paritrace.cli.schema:schema", "Print the JSON Schema of a format."),
     "doctor": Entry("paritrace.cli.doctor:doctor", "Say what this machine and this installation can do."),
     "config": Entry("paritrace.cli.config:config", "Show every setting with its value and where it comes from."),

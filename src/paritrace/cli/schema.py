@@ -47,6 +47,21 @@ FORMATS = {
     "policy": Format(("paritrace.compare.policy:Policy",), "a policy of `compare --policy`, written as TOML"),
     "catalog": Format(("paritrace.runs.catalog:Catalog",), "`runs ls --json`"),
     "run-summary": Format(("paritrace.runs.showing:RunSummary",), "`runs show --json`"),
+    "store-bundle": Format(("paritrace.store.records:Manifest",), "manifest.json, the first member of a bundle"),
+    "store-receipt": Format(("paritrace.store.records:Receipt",), "receipt-*.json of a rank in a store"),
+    "store-owner": Format(("paritrace.store.records:Owner",), "owner.json of a node in a store"),
+    "store-run": Format(("paritrace.store.records:RunMark",), "run.json of a store"),
+    "store-node": Format(("paritrace.store.records:NodeFacts",), "node-*.json of a store: what a node is"),
+    "store-checkpoint": Format(
+        ("paritrace.store.checkpoint:Checkpoint",), "checkpoint.json of a rank in a staging directory"
+    ),
+    "store-outcome": Format(("paritrace.store.outcomes:Outcome",), "outcome.json of a rank in a staging directory"),
+    "store-restored": Format(
+        ("paritrace.store.restoring:Restored",), "restore.json of a restored run, and `store restore --json`"
+    ),
+    "store-sync": Format(("paritrace.store.syncing:SyncReport",), "`store sync --json`"),
+    "store-status": Format(("paritrace.store.status:StoreStatus",), "`store status --json`"),
+    "store-verification": Format(("paritrace.store.verifying:StoreVerification",), "`store verify --json`"),
     "verification": Format(("paritrace.runs.verify:Verification",), "`runs verify --json`"),
 }
 

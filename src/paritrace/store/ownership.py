@@ -61,6 +61,7 @@ class Ownership:
         found = self._published(RUN_MARK, RunMark, records.RUN_FORMAT)
         if found is None:
             self._require_no_archive()
+            self._target.probe()
             staged = self._place.node_state / "run.json"
             self._files.write_once(staged, canonical(mark))
             self._put(RUN_MARK, staged, canonical(mark))

@@ -158,6 +158,7 @@ class NodeFacts(Struct, frozen=True, tag_field="type", tag="node", forbid_unknow
     boot_id: str | Gap[StoreGap]
     platform: str
     python: str
-    devices: tuple[str, ...]
+    devices: tuple[str, ...] | Gap[StoreGap]
+    drivers: dict[str, str]
     packages: dict[str, str]
     environment_names: tuple[str, ...]

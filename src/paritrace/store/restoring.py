@@ -49,7 +49,7 @@ def restore(target: Target, destination: Path, *, partial: bool = False, files: 
         EvidenceError: Refused: `damaged_store` with every problem, `not_a_store`; nothing is left.
         HostError: Refused: `already_there`, `disk_full` before the space runs out, and what the disk or target says.
     """
-    _require_absent(destination, files)
+    require_absent(destination, files)
     files.mkdir(destination.parent)
     folder = destination.parent / f"{TEMPORARY_PREFIX}restore-{secrets.token_hex(8)}"
     files.mkdir(folder)
@@ -144,6 +144,11 @@ def _place_nodes(folder: Path, facts: StoreFacts, *, files: Files) -> None:
             files.extend_scratch(folder / node_facts_path(key), (by_node[key.node_id],))
 
 
-def _require_absent(destination: Path, files: Files) -> None:
+def require_absent(destination: Path, files: Files) -> None:
+    """Refuse a destination that exists.
+
+    Raises:
+        HostError: Refused, code `already_there`.
+    """
     if files.exists(destination):
         raise HostError(f"{destination} exists", code="already_there", fix="name a directory that does not exist yet")

@@ -11,17 +11,17 @@ from paritrace.errors import EvidenceError, ParitraceError
 from paritrace.evidence.digests import sha256_hex
 from paritrace.evidence.ids import ProcessIdentity
 from paritrace.files import LOCAL, Files
-from paritrace.store import cursor, records
+from paritrace.store import cursor, nodes, records
 from paritrace.store.building import build, promise, write_pending
 from paritrace.store.checkpoint import Checkpoint, Pending, advanced, unchanged
 from paritrace.store.choosing import Choice, Chooser, Scope
 from paritrace.store.documents import canonical
-from paritrace.store.layout import STATE, ReceiptName, StagedRank
+from paritrace.store.layout import STATE, NodeName, ReceiptName, StagedRank
 from paritrace.store.node_locks import NODE_LOCK_SECONDS, RANK_LOCK_SECONDS, node_lock, rank_lock
 from paritrace.store.outcomes import keep_success, keep_trouble, load_outcome
 from paritrace.store.ownership import Ownership
 from paritrace.store.publishing import drop_leftovers, publish
-from paritrace.store.records import Receipt, Remark, about
+from paritrace.store.records import NodeFacts, Receipt, Remark, about
 from paritrace.store.sources import listing_of, require_staging
 from paritrace.store.targets import Target
 from paritrace.store.throttle import Throttle
@@ -124,6 +124,19 @@ class Syncer:
             self._publish(self._with_receipt(drained, choice))
             self._report = replace(self._report, more=False, final=True)
             return self._finished()
+
+    def publish_node(self, facts: NodeFacts) -> str:
+        """Publish what this node is, once: what an earlier start said stands. Returns the name of the object.
+
+        Raises:
+            EvidenceError, HostError: as `once` does.
+        """
+        with self._held():
+            data = nodes.staged(self._place, facts, files=self._files)
+            name = str(NodeName(self._place.node_id, sha256_hex(data)))
+            source = nodes.path_of(self._place)
+            self._target.put_if_absent(name, source, sha256=sha256_hex(data), throttle=self._throttle)
+            return name
 
     def _drained(self, checkpoint: Checkpoint, ends: dict[str, int]) -> tuple[Checkpoint, Choice]:
         """Publish bundles until none is left to build; return the last checkpoint and choice."""

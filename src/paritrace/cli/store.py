@@ -1,0 +1,208 @@
+"""`paritrace store`: publish what a rank staged, see how far it is, restore it, verify it."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from paritrace.cli.options import json_option
+from paritrace.cli.output import ExitStatus, note, write_json, write_text
+
+if TYPE_CHECKING:
+    from paritrace.store.syncing import Syncer, SyncReport
+    from paritrace.store.verifying import StoreVerdict
+
+_PATH = click.Path(path_type=Path)
+_staging = click.option(
+    "--staging", type=_PATH, envvar="PARITRACE_STAGING_DIR", metavar="DIR", help="Node-local staging directory."
+)
+
+
+@click.group()
+def store() -> None:
+    """Publish staged ranks to a store, see how far they are, restore and verify a store."""
+
+
+@store.command()
+@_staging
+@click.option("--store", "target", envvar="PARITRACE_STORE", metavar="TARGET", help="Directory or s3://BUCKET/PREFIX.")
+@click.option("--run-id", required=True, metavar="ID", help="The run; its ranks stage below DIR/ID.")
+@click.option("--rank", type=click.IntRange(0), required=True, help="The rank that is published, by its global number.")
+@click.option("--local-rank", type=click.IntRange(0), help="Its number on this node; number 0 publishes node facts.")
+@click.option(
+    "--node-id", envvar="PARITRACE_NODE_ID", metavar="ID", help="Stable and unique; default: the host's name."
+)
+@click.option("--once", is_flag=True, help="Publish at most one bundle.")
+@click.option("--final", is_flag=True, help="Publish everything that is visible now, then a receipt.")
+@click.option(
+    "--sync-interval",
+    type=click.FloatRange(0.1),
+    default=60.0,
+    envvar="PARITRACE_SYNC_INTERVAL_SECONDS",
+    show_default=True,
+    metavar="SECONDS",
+    help="Between syncs, without --once and --final.",
+)
+@click.option(
+    "--sync-batch-mib",
+    type=click.FloatRange(0.001),
+    default=256.0,
+    envvar="PARITRACE_SYNC_BATCH_MIB",
+    show_default=True,
+    metavar="MIB",
+    help="Payload of a bundle; one whole file may exceed it.",
+)
+@click.option(
+    "--sync-mib-per-second",
+    type=click.FloatRange(0.001),
+    default=32.0,
+    envvar="PARITRACE_SYNC_MIB_PER_SECOND",
+    show_default=True,
+    metavar="MIB",
+    help="Cap of this node.",
+)
+@json_option
+def sync(  # noqa: PLR0913  one parameter per option
+    staging: Path | None,
+    target: str | None,
+    run_id: str,
+    rank: int,
+    local_rank: int | None,
+    node_id: str | None,
+    once: bool,
+    final: bool,
+    sync_interval: float,
+    sync_batch_mib: float,
+    sync_mib_per_second: float,
+    as_json: bool,
+) -> int:
+    """Publish what rank RANK of run ID staged: again and again, or with --once or --final.
+
+    The cap holds for one node: set it near the allowed total over the number of nodes; there is no total cap. What a
+    killed process had not flushed is lost with it, what a lost node had not published too; what was published stays.
+
+    Exit status: 0 done; 2 an error, whose message says what is kept for the next try; 3 something was not taken.
+    """
+    from paritrace.cli.store_sync import SyncRequest, make_syncer, publish_node, require_one_of
+    from paritrace.cli.store_text import sync_text
+
+    require_one_of(once, final)
+    request = SyncRequest(staging, target, run_id, rank, node_id, sync_interval, sync_batch_mib, sync_mib_per_second)
+    syncer = make_syncer(request)
+    if local_rank == 0:
+        publish_node(syncer, request)
+    if not once and not final:
+        return _periodic(syncer, request.node, local_rank or 0, sync_interval)
+    report = syncer.final() if final else syncer.once()
+    if as_json:
+        write_json(report)
+    else:
+        write_text(sync_text(report))
+    return _status_of_sync(report)
+
+
+@store.command()
+@click.argument("target", required=False, metavar="[STORE]")
+@_staging
+@click.option("--run-id", metavar="ID", help="With --staging: this run alone; default: all.")
+@json_option
+def status(target: str | None, staging: Path | None, run_id: str | None, as_json: bool) -> int:
+    """Show how far each rank is: published in STORE, and staged in the directory of this node.
+
+    Exit status: 0; 3 when a bundle is missing, a sync failed, or bytes are overdue by two intervals.
+    """
+    from paritrace.cli.store_sync import require_source
+    from paritrace.cli.store_text import status_text
+    from paritrace.store.status import status_of
+    from paritrace.store.syncing import BATCH_BYTES
+    from paritrace.store.targets import open_target
+
+    require_source(target, staging)
+    found = status_of(None if target is None else open_target(target), staging, run_id, batch_bytes=BATCH_BYTES)
+    if as_json:
+        write_json(found)
+    else:
+        write_text(status_text(found))
+    worried = bool(found.problems) or any(rank.trouble or rank.overdue_bytes for rank in found.staged)
+    return ExitStatus.UNDETERMINED if worried else ExitStatus.DONE
+
+
+@store.command()
+@click.argument("source", metavar="STORE")
+@click.argument("destination", type=_PATH, metavar="DEST")
+@click.option(
+    "--partial", is_flag=True, help="Restore each rank up to its first problem; the rest is named as missing."
+)
+@json_option
+def restore(source: str, destination: Path, partial: bool, as_json: bool) -> int:
+    """Restore STORE, or an old archive sync.tar.gz, into the directory DEST, which must not exist.
+
+    Exit status: 0 restored whole; 2 refused, with every problem, and nothing written; 3 restored in part.
+    """
+    from paritrace.cli.store_text import extracted_text, restored_text
+    from paritrace.store.opening import restore_from
+    from paritrace.store.restoring import Restored
+
+    found = restore_from(source, destination, partial=partial)
+    if as_json:
+        write_json(found)
+    elif isinstance(found, Restored):
+        write_text(restored_text(found, destination))
+    else:
+        write_text(extracted_text(found, destination))
+    missing = isinstance(found, Restored) and bool(found.problems)
+    return ExitStatus.UNDETERMINED if missing else ExitStatus.DONE
+
+
+@store.command()
+@click.argument("source", metavar="STORE")
+@json_option
+def verify(source: str, as_json: bool) -> int:
+    """Read every bundle of STORE and check it, without restoring.
+
+    Exit status: 0 intact; 2 something changed or is missing; 3 something could not be checked, the end of a run without
+    a final sync for example.
+    """
+    from paritrace.cli.store_text import verification_text
+    from paritrace.store.targets import open_target
+    from paritrace.store.verifying import verify_store
+
+    found = verify_store(open_target(source))
+    if as_json:
+        write_json(found)
+    else:
+        write_text(verification_text(found))
+    return _status_of_verdict(found.verdict)
+
+
+def _status_of_verdict(verdict: "StoreVerdict") -> ExitStatus:
+    from paritrace.store.verifying import StoreVerdict
+
+    match verdict:
+        case StoreVerdict.INTACT:
+            return ExitStatus.DONE
+        case StoreVerdict.DAMAGED:
+            return ExitStatus.TROUBLE
+        case StoreVerdict.NOT_CHECKED:
+            return ExitStatus.UNDETERMINED
+
+
+def _status_of_sync(report: "SyncReport") -> ExitStatus:
+    from paritrace.cli.store_text import is_loss
+
+    lost = any(is_loss(remark) for remark in (*report.remarks, *report.transient))
+    return ExitStatus.UNDETERMINED if lost else ExitStatus.DONE
+
+
+def _periodic(syncer: "Syncer", node_id: str, local_rank: int, interval_seconds: float) -> int:
+    from paritrace.cli.store_text import sync_text
+    from paritrace.store.periodic import sync_for_ever
+
+    sync_for_ever(
+        syncer,
+        node_id=node_id,
+        local_rank=local_rank,
+        interval_seconds=interval_seconds,
+        tell=lambda report: note(sync_text(report)),
+    )
+    return ExitStatus.DONE

@@ -1,0 +1,158 @@
+"""`paritrace store`: documents, text and exit statuses (ST-11 to ST-13, SU-3, SU-4, SU-19)."""
+
+import io
+import json
+import tarfile
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from paritrace.cli.entry import status_of
+
+
+class Ran:
+    """One command line in this process."""
+
+    def __init__(self, capsys: pytest.CaptureFixture[str], *arguments: object) -> None:
+        self.status = status_of(["store", *map(str, arguments)])
+        self.out, self.err = capsys.readouterr()
+
+    @property
+    def document(self) -> Any:
+        return json.loads(self.out)
+
+
+@pytest.fixture
+def staging(tmp_path: Path) -> Path:
+    (tmp_path / "staging" / "r" / "rank-0").mkdir(parents=True)
+    (tmp_path / "staging" / "r" / "rank-0" / "a.jsonl").write_bytes(b"1\n2\n")
+    return tmp_path / "staging"
+
+
+def sync(capsys: pytest.CaptureFixture[str], staging: Path, *more: object) -> Ran:
+    where = ("--staging", staging, "--store", staging.parent / "store", "--run-id", "r", "--rank", 0)
+    return Ran(capsys, "sync", *where, "--node-id", "n", *more)
+
+
+def test_from_staging_to_a_restored_run(capsys: pytest.CaptureFixture[str], staging: Path, tmp_path: Path) -> None:
+    store = tmp_path / "store"
+    first = sync(capsys, staging, "--local-rank", 0, "--once", "--json")
+    assert (first.status, first.document["bundles"]) == (0, 1)
+    assert Ran(capsys, "verify", store).status == 3
+    assert sync(capsys, staging, "--final").status == 0
+    found = Ran(capsys, "status", store, "--staging", staging, "--json")
+    assert (found.status, found.document["staged"][0]["waiting_bytes"]) == (0, 0)
+    assert Ran(capsys, "verify", store, "--json").document["verdict"] == "intact"
+    back = Ran(capsys, "restore", store, tmp_path / "back")
+    assert (back.status, back.out.splitlines()[0]) == (0, f"run r restored whole into {tmp_path / 'back'}")
+    node = json.loads((tmp_path / "back" / "rank-0" / "paritrace-node.n.json").read_text())
+    assert (node["node_id"], "PATH" in node["environment_names"]) == ("n", True)
+
+
+def test_damage_is_status_2_with_every_problem(
+    capsys: pytest.CaptureFixture[str], staging: Path, tmp_path: Path
+) -> None:
+    sync(capsys, staging, "--final")
+    (bundle,) = (tmp_path / "store" / ".paritrace-bundles" / "n" / "rank-0").glob("0*")
+    bundle.write_bytes(bundle.read_bytes() + b"x")
+    (bundle.parent / "notes\n\x1b[31m.txt").write_bytes(b"")
+    for arguments in (("verify", tmp_path / "store"), ("restore", tmp_path / "store", tmp_path / "back")):
+        ran = Ran(capsys, *arguments)
+        assert ran.status == 2
+        assert ran.out.count("wrong_digest") + ran.err.count("wrong_digest") == 1
+        assert "foreign_file" in ran.out + ran.err
+        assert "\x1b" not in ran.out + ran.err
+    assert not (tmp_path / "back").exists()
+    part = Ran(capsys, "restore", tmp_path / "store", tmp_path / "back", "--partial", "--json")
+    assert (part.status, len(part.document["problems"])) == (3, 3)  # the digest, the bytes behind the frame, the file
+
+
+def test_what_was_not_taken_is_status_3(capsys: pytest.CaptureFixture[str], staging: Path) -> None:
+    (staging / "r" / "rank-0" / "a.jsonl").write_bytes(b"x" * 5000 + b"\n")
+    ran = sync(capsys, staging, "--once", "--sync-batch-mib", 0.001)
+    assert ran.status == 3
+    assert "record_too_large: 'a.jsonl' from byte 0" in ran.out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code"),
+    [
+        (("sync", "--run-id", "r", "--rank", "0", "--once"), "no_store"),
+        (("sync", "--store", "s", "--run-id", "r", "--rank", "0", "--once"), "no_staging"),
+        (("sync", "--store", "s", "--staging", "s/x", "--run-id", "r", "--rank", "0", "--once"), "staging_in_store"),
+        (("sync", "--store", "s", "--staging", "t", "--run-id", "../r", "--rank", "0", "--once"), "bad_id"),
+        (("sync", "--store", "s", "--staging", "t", "--run-id", "r", "--rank", "0", "--once"), "staging_gone"),
+        (("sync", "--store", "s", "--staging", "t", "--run-id", "r", "--rank", "0", "--once", "--final"), "usage"),
+        (("status",), "no_store"),
+        (("verify", "nowhere"), "not_a_store"),
+        (("restore", "nowhere", "back"), "not_a_store"),
+    ],
+)
+def test_refusals(
+    capsys: pytest.CaptureFixture[str],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    arguments: tuple[str, ...],
+    code: str,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    ran = Ran(capsys, *arguments, "--json")
+    assert (ran.status, ran.document["error"]["code"], ran.document["error"]["kind"]) == (2, code, "refused")
+    assert list(tmp_path.iterdir()) == []
+
+
+def archive(path: Path, members: list[tuple[str, bytes, bytes]], *, mode: str = "w:gz") -> Path:
+    with tarfile.open(path, mode) as opened:
+        for name, kind, data in members:
+            info = tarfile.TarInfo(name)
+            info.type, info.size, info.linkname, info.mode = kind, len(data), "/etc/passwd", 0o6777
+            opened.addfile(info, io.BytesIO(data))
+    return path
+
+
+@pytest.mark.parametrize(("name", "mode"), [("sync.tar.gz", "w:gz"), ("sync.tar", "w")])
+def test_an_old_archive_is_restored_from_its_file_or_folder(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, name: str, mode: str
+) -> None:
+    members = [
+        ("./rank-0", tarfile.DIRTYPE, b""),
+        ("./rank-0/a.jsonl", tarfile.REGTYPE, b"1\n"),
+        ("x" * 150, b"0", b""),
+    ]
+    path = archive(tmp_path / name, members, mode=mode)
+    for number, source in enumerate((path, tmp_path)):
+        assert Ran(capsys, "restore", source, tmp_path / f"back{number}").status == 0
+        assert (tmp_path / f"back{number}" / "rank-0" / "a.jsonl").read_bytes() == b"1\n"
+        assert (tmp_path / f"back{number}" / "rank-0" / "a.jsonl").stat().st_mode & 0o7000 == 0
+
+
+@pytest.mark.parametrize(
+    "member",
+    [
+        ("../out", tarfile.REGTYPE, b"x"),
+        ("/tmp/out", tarfile.REGTYPE, b"x"),
+        ("a/../../out", tarfile.REGTYPE, b"x"),
+        ("link", tarfile.SYMTYPE, b""),
+        ("hard", tarfile.LNKTYPE, b""),
+        ("pipe", tarfile.FIFOTYPE, b""),
+        ("device", tarfile.CHRTYPE, b""),
+        ("ok", tarfile.REGTYPE, b"twice"),
+        ("ok/inside", tarfile.REGTYPE, b"x"),
+    ],
+)
+def test_an_old_archive_cannot_escape(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, member: tuple[str, bytes, bytes]
+) -> None:
+    path = archive(tmp_path / "sync.tar.gz", [("ok", tarfile.REGTYPE, b"x"), member])
+    ran = Ran(capsys, "restore", path, tmp_path / "back", "--json")
+    assert (ran.status, ran.document["error"]["code"]) == (2, "bad_archive")
+    assert [path.name for path in tmp_path.iterdir()] == ["sync.tar.gz"]
+
+
+@pytest.mark.parametrize("keep", [0, 1, 3, 20, 60])
+def test_an_old_archive_that_is_cut_off(capsys: pytest.CaptureFixture[str], tmp_path: Path, keep: int) -> None:
+    path = archive(tmp_path / "sync.tar.gz", [("ok", tarfile.REGTYPE, bytes(range(256)) * 10)])
+    path.write_bytes(path.read_bytes()[:keep])
+    ran = Ran(capsys, "restore", path, tmp_path / "back", "--json")
+    assert (ran.status, ran.document["error"]["code"]) == (2, "bad_archive")
