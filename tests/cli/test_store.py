@@ -4,7 +4,7 @@ import io
 import json
 import tarfile
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import pytest
 
@@ -102,7 +102,7 @@ def test_refusals(
     assert list(tmp_path.iterdir()) == []
 
 
-def archive(path: Path, members: list[tuple[str, bytes, bytes]], *, mode: str = "w:gz") -> Path:
+def archive(path: Path, members: list[tuple[str, bytes, bytes]], *, mode: Literal["w:gz", "w"] = "w:gz") -> Path:
     with tarfile.open(path, mode) as opened:
         for name, kind, data in members:
             info = tarfile.TarInfo(name)
@@ -113,7 +113,7 @@ def archive(path: Path, members: list[tuple[str, bytes, bytes]], *, mode: str = 
 
 @pytest.mark.parametrize(("name", "mode"), [("sync.tar.gz", "w:gz"), ("sync.tar", "w")])
 def test_an_old_archive_is_restored_from_its_file_or_folder(
-    capsys: pytest.CaptureFixture[str], tmp_path: Path, name: str, mode: str
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, name: str, mode: Literal["w:gz", "w"]
 ) -> None:
     members = [
         ("./rank-0", tarfile.DIRTYPE, b""),

@@ -27,7 +27,7 @@ class Stream(Struct):
 
 
 class Chain:
-    """Follows the manifests of one rank in order."""
+    """Follows the manifests of one rank in order. Run and token are empty where their documents could not be read."""
 
     def __init__(self, key: RankKey, *, run_id: str, token: str) -> None:
         self.key = key
@@ -43,9 +43,9 @@ class Chain:
 
     def problems(self, name: BundleName, manifest: Manifest, previous: BundleName | None) -> Iterator[Problem]:
         """Yield what keeps a manifest from continuing the chain."""
-        if manifest.run_id != self._run_id:
+        if self._run_id and manifest.run_id != self._run_id:
             yield Problem(str(name), ProblemKind.FOREIGN_RUN, detail=f"it is of run {manifest.run_id!r}")
-        if manifest.incarnation != self._token:
+        if self._token and manifest.incarnation != self._token:
             yield Problem(str(name), ProblemKind.ANOTHER_OWNER, detail="it was published by another owner of the node")
         due = None if previous is None else previous.sha256
         if manifest.previous != due:
