@@ -8,6 +8,7 @@ import torch
 from torch.nn import functional
 
 from paritrace.capture.pytorch.upcasting import Upcasting
+from paritrace.errors import RequestError
 
 
 @pytest.fixture
@@ -83,3 +84,16 @@ def test_float32_lifts_what_is_narrower_and_leaves_what_is_wider() -> None:
 def test_without_a_lifted_module_nothing_changes(mode: Upcasting) -> None:
     assert torch.nn.Linear(2, 2)(torch.ones(1, 2)).dtype is torch.float32
     assert mode.facts() == {"upcast": "float64"}
+
+
+def test_parameters_that_were_cut_into_shards_are_refused_by_name(mode: Upcasting) -> None:
+    from torch.distributed.fsdp import FSDPModule
+
+    model = torch.nn.Sequential(torch.nn.Linear(3, 3), torch.nn.Linear(3, 1))
+    sharded = type("FSDPLinear", (FSDPModule, torch.nn.Linear), {})  # as `fully_shard` does it, on any number of ranks
+    model[1].__class__ = sharded
+    with pytest.raises(RequestError, match="float64 cannot lift parameters that fully_shard has cut") as refused:
+        model(torch.randn(2, 3))
+    assert refused.value.code == "not_lifted"
+    assert mode.facts()["not_lifted"] == "refused: fully_shard"
+    assert model[0].weight.dtype is torch.float32, "nothing is lifted by half"

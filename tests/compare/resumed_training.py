@@ -66,7 +66,9 @@ def train(
     return run
 
 
-def compared(whole: Path, candidate: Path, text: str = str(BOUNDARY)) -> Comparison:
+def compared(
+    whole: Path, candidate: Path, text: str = str(BOUNDARY), *, settings: Settings | None = None
+) -> Comparison:
     with open_run(whole) as ours, open_run(candidate) as theirs:
-        settings = resumed((ours, theirs), parse_resume(text), settings=Settings())
-        return compare(ours, theirs, settings).result
+        chosen = resumed((ours, theirs), parse_resume(text), settings=settings or Settings())
+        return compare(ours, theirs, chosen).result

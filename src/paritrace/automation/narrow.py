@@ -20,7 +20,7 @@ from paritrace.automation.rerun import Rerun, require_same_sources, rerun
 from paritrace.errors import HostError, Outcome
 from paritrace.files import LOCAL
 from paritrace.runs.documents import read_envelope
-from paritrace.runs.envelope import ENVELOPE_NAME, NOT_LIFTED
+from paritrace.runs.envelope import ENVELOPE_NAME, NOT_LIFTED, REFUSED
 from paritrace.runs.request import require_whole
 
 
@@ -100,7 +100,19 @@ def _captured(task: Narrowing, wanted: Capture, output: Path) -> Rerun:
             fix=f"read what it printed: {done.log}",
             outcome=Outcome.FAILED,
         )
+    _require_lifted(done, wanted.side.name, upcast=task.asked.upcast)
     return done
+
+
+def _require_lifted(done: Rerun, side: str, *, upcast: str) -> None:
+    refused = [told.removeprefix(REFUSED).strip() for told in _kept(done) if told.startswith(REFUSED)]
+    if refused:
+        raise HostError(
+            f"the {side} cannot run in {upcast}: {refused[0]} has cut its parameters into shards",
+            code="not_lifted",
+            fix="narrow without --upcast, or runs on one rank or under DistributedDataParallel",
+            outcome=Outcome.FAILED,
+        )
 
 
 def _remarks(made: dict[str, Rerun]) -> tuple[str, ...]:

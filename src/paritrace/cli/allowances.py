@@ -9,9 +9,11 @@ from msgspec import Struct
 from paritrace.cli.output import ExitStatus, worst
 from paritrace.compare.checks_result import Checked, Outcome
 from paritrace.compare.differing import differs
+from paritrace.compare.joined_outcomes import resume_apart, resume_unknown, rows_apart, rows_unknown
 from paritrace.compare.policy import Verdict
 from paritrace.compare.result import AROUND_RUNGS, Comparison, Finding, Mark
 from paritrace.errors import RequestError
+from paritrace.reports.leading import is_rows
 
 Decorated = TypeVar("Decorated", bound=Callable[..., Any])
 
@@ -93,19 +95,35 @@ def status_of_comparison(comparison: Comparison, asked: Judgement, /) -> ExitSta
         return ExitStatus.DONE
     if comparison.policy is not None:
         return _OF_VERDICT[comparison.policy.verdict]
-    unjudged = asked.inside_envelope and differs(comparison) and not is_judged(comparison)
-    complete = is_complete(comparison, asked) and not unjudged
-    differ = differs_beyond(comparison) if asked.inside_envelope else differs(comparison)
+    if is_rows(comparison):
+        differ, complete = _by_rows(comparison, asked)
+    else:
+        unjudged = asked.inside_envelope and differs(comparison) and not is_judged(comparison)
+        complete = is_complete(comparison, asked) and not unjudged
+        differ = differs_beyond(comparison) if asked.inside_envelope else differs(comparison)
     return worst(
         ExitStatus.DIFFERENCE if differ else ExitStatus.DONE,
         ExitStatus.DONE if complete else ExitStatus.UNDETERMINED,
     )
 
 
+def _by_rows(comparison: Comparison, asked: Judgement) -> tuple[bool, bool]:
+    """Whether runs with unlike batches differ, and whether that is known: rows of tokens say so, calls got other input.
+
+    Weights that differ are a difference of what was computed with, whatever the batches are.
+    """
+    rows, inside = comparison.token_rows, asked.inside_envelope
+    differ = rows_apart(rows, inside=inside) or comparison.ladder.get("weights") is Mark.BEYOND
+    whole = all(coverage.complete for coverage in comparison.coverage.values())
+    return differ, whole and asked.allows(rows_unknown(rows, inside=inside))
+
+
 def is_judged(comparison: Comparison, /) -> bool:
     """Say whether an envelope judged what differs: there is one, and no finding is left that it does not speak of."""
     envelope = comparison.envelope
     findings = (finding for finding in comparison.findings if not finding.place.collective)
+    if comparison.token_rows is not None and comparison.token_rows.differ and not comparison.token_rows.judged:
+        return False
     return envelope is not None and bool(envelope.judged) and all(finding.ratio is not None for finding in findings)
 
 
@@ -114,6 +132,8 @@ def differs_beyond(comparison: Comparison, /) -> bool:
     return bool(
         comparison.outside
         or (comparison.envelope is not None and comparison.envelope.beyond)
+        or rows_apart(comparison.token_rows, inside=True)
+        or resume_apart(comparison.resume)
         or any(finding.place.collective or _is_beyond(finding) for finding in comparison.findings)
         or any(mark is Mark.BEYOND for mark in _judged_rungs(comparison))
     )
@@ -133,6 +153,7 @@ def is_complete(comparison: Comparison, asked: Judgement, /) -> bool:
     """Say whether everything was compared, as far as the user wants it."""
     counts = comparison.counts
     undetermined = counts.undetermined_baseline + counts.undetermined_candidate + counts.incomparable
+    undetermined += rows_unknown(comparison.token_rows) + resume_unknown(comparison.resume)
     return (
         asked.allows(undetermined)
         and not comparison.ranks_missing

@@ -9,6 +9,7 @@ from msgspec.structs import replace
 from paritrace.compare.describe import AROUND
 from paritrace.compare.placing import MAX_ORIGINS, NAMED, Placed
 from paritrace.compare.result import Difference, DifferenceClass, Finding, Group, SlotDifference
+from paritrace.evidence.calls import Level
 
 STRENGTH = "bits only"
 RECORDED = "collectives recorded on both sides, each rank to its end"
@@ -207,14 +208,14 @@ def _judged(place: Difference, where: str, *, at: str) -> str:
     """A statement that an envelope makes, whatever the bits are."""
     if place.group is Group.CHOOSES:
         module = f" in {_short(place.module)}" if place.module else ""
-        return f"{place.function.rpartition('.')[2]}{module}{at} makes another discrete choice at {where}."
+        return f"{_called(place)}{module}{at} makes another discrete choice at {where}."
     if place.group is Group.WITHIN:
         name = _short(place.module) or "the root module"
         return f"Other code in {name} at {where}, {place.cause}: adds no more than the envelope explains."
     if place.level == "digest":
         return f"{_figure(place)} leaves the envelope at {where}: {place.cause}."
     otherwise = f", {place.cause}" if place.cause else ""
-    out = f"the output of {place.function.rpartition('.')[2]}{at} does; what came in is inside{otherwise}"
+    out = f"the output of {_called(place)}{at} does; what came in is inside{otherwise}"
     return f"{_short(place.module) or 'The root module'} leaves the envelope at {where}: {out}."
 
 
@@ -238,6 +239,11 @@ def _region(place: Difference) -> str:
 
 def _calls(number: int) -> str:
     return f"{number:,} call" if number == 1 else f"{number:,} calls"
+
+
+def _called(place: Difference) -> str:
+    """An operator by its whole name, a module by its class."""
+    return place.function if place.level == Level.OP else place.function.rpartition(".")[2]
 
 
 def _short(module: str) -> str:

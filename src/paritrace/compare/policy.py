@@ -126,6 +126,18 @@ class ConfigValue(Rule, frozen=True, kw_only=True, tag="config_value"):
     side: Literal["baseline", "candidate", "both"] = "both"
 
 
+class RowsAgree(Rule, frozen=True, kw_only=True, tag="rows_agree"):
+    """Every row of tokens has a counterpart and agrees in bits (`=`), or is at least inside the envelope (`~`)."""
+
+    at_least: Literal["=", "~"] = "="
+
+
+class ResumeAgrees(Rule, frozen=True, kw_only=True, tag="resume_agrees"):
+    """A resumed run began with what its continuation began with, in every part whose group is like this pattern."""
+
+    group: str = "*"
+
+
 AnyRule = (
     InsideEnvelope
     | UndeterminedShare
@@ -138,6 +150,8 @@ AnyRule = (
     | RanksCompared
     | Complete
     | ConfigValue
+    | RowsAgree
+    | ResumeAgrees
 )
 
 

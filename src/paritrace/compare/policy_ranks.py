@@ -11,6 +11,8 @@ from paritrace.compare.policy import (
     InsideEnvelope,
     Policy,
     RanksCompared,
+    ResumeAgrees,
+    RowsAgree,
     Rungs,
     StatesAgree,
     StepValue,
@@ -50,7 +52,7 @@ def _tally(of: RankComparison, rule: AnyRule) -> Tally:
         case RanksCompared():
             sides = (of.sides.baseline, of.sides.candidate)
             return Tally(checked=max(side.recorded.session.row.world_size for side in sides))
-        case InsideEnvelope() | Rungs() | Complete():
+        case InsideEnvelope() | Rungs() | Complete() | RowsAgree() | ResumeAgrees():
             return Tally()
 
 

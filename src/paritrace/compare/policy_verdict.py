@@ -12,6 +12,8 @@ from paritrace.compare.policy import (
     LoadedPolicy,
     PolicyResult,
     RanksCompared,
+    ResumeAgrees,
+    RowsAgree,
     RulePlace,
     RuleResult,
     Rungs,
@@ -21,10 +23,12 @@ from paritrace.compare.policy import (
     UndeterminedShare,
     Verdict,
 )
+from paritrace.compare.policy_joined import resume_agrees, row_place, rows_agree
 from paritrace.compare.policy_ranks import joined
 from paritrace.compare.result import AROUND_RUNGS, Comparison, Mark
 
 PASS, FAIL, UNDETERMINED = Verdict.PASS, Verdict.FAIL, Verdict.UNDETERMINED
+JOINED = (InsideEnvelope, RowsAgree, ResumeAgrees)
 Judged = tuple[Verdict, str, RulePlace | None]
 
 
@@ -50,6 +54,19 @@ def policy_result(comparison: Comparison, loaded: LoadedPolicy, ranks: Sequence[
     )
 
 
+def with_joined(comparison: Comparison, loaded: LoadedPolicy | None) -> Comparison:
+    """The comparison with the rules judged again that speak of what is joined to it last: rows of tokens, a resume."""
+    if loaded is None or comparison.policy is None:
+        return comparison
+    rules = tuple(
+        _judged(number, rule, comparison, []) if isinstance(rule, JOINED) else before
+        for number, (rule, before) in enumerate(zip(loaded.policy.rules, comparison.policy.rules, strict=True))
+    )
+    verdict = worst([rule.verdict for rule in rules])
+    found = replace(comparison.policy, verdict=verdict, rules=rules)
+    return replace(comparison, verdict=verdict.value, policy=found)
+
+
 def worst(verdicts: Sequence[Verdict]) -> Verdict:
     """A failure outranks a doubt, a doubt outranks a pass."""
     return next((verdict for verdict in (FAIL, UNDETERMINED) if verdict in verdicts), PASS)
@@ -69,6 +86,10 @@ def _judged(number: int, rule: AnyRule, comparison: Comparison, ranks: Sequence[
             tally = Tally(checked=len(comparison.ranks_compared))
         case Complete():
             verdict, evidence, place = _complete(comparison)
+        case RowsAgree():
+            verdict, evidence, place = rows_agree(comparison, rule)
+        case ResumeAgrees():
+            verdict, evidence, place = resume_agrees(comparison, rule)
         case _:
             verdict, evidence, place = _of_tally(rule, tally)
     kind = str(rule.__struct_config__.tag)
@@ -112,6 +133,20 @@ def _evidence(rule: AnyRule, tally: Tally) -> str:
 
 
 def _envelope(comparison: Comparison) -> Judged:
+    """What is judged of calls, figures and rows of tokens."""
+    verdict, told, place = _of_calls(comparison)
+    rows = comparison.token_rows
+    if rows is None or not (rows.judged or rows.differ):
+        return verdict, told, place
+    if not rows.judged:
+        return worst([verdict, UNDETERMINED]), f"{told}; no row of tokens was judged: {rows.not_judged}", place
+    told = f"{told}; {rows.beyond:,} of {rows.judged:,} judged rows of tokens beyond"
+    if not rows.beyond:
+        return verdict, told, place
+    return FAIL, told, place or (None if rows.first_beyond is None else row_place(rows.first_beyond))
+
+
+def _of_calls(comparison: Comparison) -> Judged:
     used = comparison.envelope
     if used is None:
         return UNDETERMINED, "there is no envelope: no draws of the baseline (paritrace run --perturb 8)", None

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from msgspec.structs import replace
 
 from paritrace.compare.judged_by import JudgedBy
+from paritrace.compare.policy_verdict import with_joined
 from paritrace.compare.result import Comparison
 from paritrace.compare.settings import Settings
 from paritrace.compare.token_rows import TokenRowsCompared, columns_of, compare_rows
@@ -17,7 +18,17 @@ from paritrace.runs.reading import Run
 def with_token_rows(
     comparison: Comparison, runs: tuple[Run, Run], *, settings: Settings, by: JudgedBy | None
 ) -> tuple[Comparison, TokenRowsCompared | None]:
-    """The comparison with its rows of tokens, and all of them; unchanged where neither run holds any."""
+    """The comparison with its rows of tokens, and all of them; unchanged where neither run holds any.
+
+    Rows are joined last: what a policy says of them, and of what was joined before, is judged here.
+    """
+    found, rows = _with_rows(comparison, runs, settings=settings, by=by)
+    return with_joined(found, settings.policy), rows
+
+
+def _with_rows(
+    comparison: Comparison, runs: tuple[Run, Run], *, settings: Settings, by: JudgedBy | None
+) -> tuple[Comparison, TokenRowsCompared | None]:
     baseline = load_rows(runs[0], settings=settings, side="baseline")
     candidate = load_rows(runs[1], settings=settings, side="candidate")
     if not baseline.parts and not candidate.parts:

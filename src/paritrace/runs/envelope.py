@@ -19,6 +19,7 @@ TRIGGERS_FOLDER = "triggers"  # made where a black box is on: names by which ran
 JOURNAL_NAME = "calls.jsonl"
 RECEIPT_NAME = "receipt.json"
 LOCK_NAME = ".lock"
+REFUSED = "refused:"  # how the metadata `NOT_LIFTED` begins where nothing was lifted, and the workload ended for that
 UPCAST = "upcast"  # keys of a session's metadata: the wider precision in which it ran, and what was not lifted (CP-10b)
 NOT_LIFTED = "not_lifted"
 

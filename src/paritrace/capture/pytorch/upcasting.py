@@ -19,7 +19,9 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 from paritrace.capture.pytorch.internals import no_python_dispatch, without_function_modes
 from paritrace.capture.pytorch.numbers import run_operator
-from paritrace.runs.envelope import NOT_LIFTED, UPCAST
+from paritrace.capture.pytorch.wrappers import sharding_of
+from paritrace.errors import RequestError
+from paritrace.runs.envelope import NOT_LIFTED, REFUSED, UPCAST
 
 DTYPES = {"float32": torch.float32, "float64": torch.float64}
 _WIDTHS = {torch.float16: 2, torch.bfloat16: 2, torch.float32: 4, torch.float64: 8}
@@ -45,6 +47,7 @@ class Upcasting(TorchDispatchMode):
         self._lifted = False
         self._plans: dict[Any, _Plan] = {}
         self._not_lifted: Counter[str] = Counter()
+        self._sharding = ""
         self._handles: list[Any] = []
 
     @classmethod
@@ -69,7 +72,9 @@ class Upcasting(TorchDispatchMode):
     def facts(self) -> dict[str, str]:
         """For the session's metadata: the precision, and what could not be lifted, by operator."""
         told = {UPCAST: self._name}
-        if self._not_lifted:
+        if self._sharding:
+            told[NOT_LIFTED] = f"{REFUSED} {self._sharding}"
+        elif self._not_lifted:
             names = ", ".join(f"{name} {number}" for name, number in self._not_lifted.most_common(MOST_TOLD))
             told[NOT_LIFTED] = f"{self._not_lifted.total()} results: {names}"
         return told
@@ -139,7 +144,20 @@ class Upcasting(TorchDispatchMode):
                     self._widen(tensor)
 
     def lift_module(self, module: torch.nn.Module) -> None:
-        """Widen its parameters and buffers; from then on operators beside them work wider."""
+        """Widen its parameters and buffers; from then on operators beside them work wider.
+
+        Raises:
+            RequestError: Refused, `not_lifted`: something keeps shards of its parameters by itself, of the dtype that
+                they had when it made them, and buffers for gathering them. A half of a run wider would be no answer.
+        """
+        self._sharding = self._sharding or sharding_of(module)
+        if self._sharding:
+            raise RequestError(
+                f"--upcast {self._name} cannot lift parameters that {self._sharding} has cut into shards",
+                code="not_lifted",
+                fix="run it on one rank or under DistributedDataParallel, which can be lifted, or make the model in "
+                "that dtype by itself",
+            )
         for tensor in (*module.parameters(), *module.buffers()):
             self._widen(tensor)
         self._lifted = True

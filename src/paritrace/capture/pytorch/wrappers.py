@@ -63,6 +63,18 @@ def gathered_parameters(module: torch.nn.Module) -> Iterator[tuple[torch.nn.Modu
                 yield place.module, place.param_name, tensor
 
 
+def sharding_of(module: torch.nn.Module) -> str:
+    """What cuts the parameters of a module, or of one inside it, into shards that it keeps by itself; "" where nothing
+    does: `fully_shard`, or the first FSDP by its class."""
+    package = sys.modules.get("torch.distributed.fsdp")
+    if package is None:
+        return ""
+    kinds = {"FSDPModule": "fully_shard", "FullyShardedDataParallel": "FullyShardedDataParallel"}
+    known = [(vars(package).get(name), told) for name, told in kinds.items()]
+    inside = list(module.modules())
+    return next((told for cls, told in known if cls and any(isinstance(one, cls) for one in inside)), "")
+
+
 def _is_flat_sharding(module: torch.nn.Module) -> bool:
     package = sys.modules.get("torch.distributed.fsdp")
     cls = None if package is None else vars(package).get("FullyShardedDataParallel")
