@@ -24,10 +24,6 @@ from paritrace.runs.reading import open_run
 DRAWS = 8
 RANKED_SECONDS = 300
 TRAINING = Path(__file__).with_name("training.py")
-NOT_RUN = (
-    "two torch versions: not run; a second torch has to be installed into an environment of its own",
-    "eager / inductor: not run where no compiler is; `aot_eager` stands for it",
-)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -102,6 +98,18 @@ def table(rows: list[Row]) -> str:
     return "\n".join(lines)
 
 
+TAIL = """Read the answers for what they are:
+
+- Of a compiled model two calls of a step are paired: the region's inside is not observed, and nothing in it was judged.
+  Losses, gradient norms and weights are.
+- At level module alone the first line of eager / SDPA names `self_attn.o_proj`, the first module that the other
+  attention feeds, and says that code without a record made the difference; with operators it names the attention.
+- Where draws make other choices themselves, as of tied experts, the envelope is wide.
+- Layouts are related by fold: sums over elements see no order, and activations have no verdict.
+- Two torch versions are not among them: an older release comes from the usual index only as a build for CUDA, half a
+  gigabyte and several more of what it loads, and was not installed beside this one.
+"""
+
 HEAD = """# Pairs of runs as engineers make them
 
 What `paritrace compare` says first of pairs that people really make, beside what somebody who knows the pair says. The
@@ -126,7 +134,7 @@ def main() -> None:
     torch.set_num_threads(1)
     rows = [row_of(pair) for pair in PAIRS if args.only in pair.name]
     right = sum(row.as_expected for row in rows)
-    tail = f"\n\n{right} of {len(rows)} are as expected.\n\n" + "".join(f"- {line}\n" for line in NOT_RUN)
+    tail = f"\n\n{right} of {len(rows)} are as expected, with torch {torch.__version__}.\n\n{TAIL}"
     text = HEAD + table(rows) + tail
     if args.output is None:
         print(text)

@@ -70,6 +70,12 @@ def layout_without_fault(result: Comparison) -> bool:
     return result.folds is not None and not of_group(result, Group.EXCEEDS) and not of_group(result, Group.ORIGINATES)
 
 
+def fused_inside(result: Comparison) -> bool:
+    beyond = result.envelope is None or result.envelope.beyond
+    rungs = [result.ladder[rung] for rung in ("loss", "grad norm")]
+    return not beyond and not of_group(result, Group.EXCEEDS) and Mark.BEYOND not in rungs
+
+
 def choice_and_no_fault(result: Comparison) -> bool:
     return not of_group(result, Group.EXCEEDS)
 
@@ -123,9 +129,16 @@ PAIRS = (
     Pair(
         name="eager / compiled (aot_eager)",
         baseline=LLAMA,
-        candidate=replace(LLAMA, compiled=True),
+        candidate=replace(LLAMA, backend="aot_eager"),
         expert="What the compiled region gives is the same up to round-off.",
         rule=lambda result: not of_group(result, Group.EXCEEDS),
+    ),
+    Pair(
+        name="eager / compiled (inductor)",
+        baseline=LLAMA,
+        candidate=replace(LLAMA, backend="inductor"),
+        expert="Kernels are fused and round otherwise; loss, gradients and weights stay inside round-off.",
+        rule=fused_inside,
     ),
     Pair(
         name="float32 / bfloat16, judged by the narrower one's draws",

@@ -30,7 +30,7 @@ class Variant:
     attention: str = "eager"
     eps: float = 1e-6
     dtype: torch.dtype = torch.float32
-    compiled: bool = False
+    backend: str = ""  # of torch.compile; "": not compiled
     experts: bool = False
     last_first: bool = False  # adds the parts of a sum in the other order
     layout: str = "one"  # one | accumulated | ddp | tp
@@ -125,7 +125,7 @@ def laid_out(model: nn.Module, variant: Variant) -> nn.Module:
         for layer in model.get_submodule("model.layers").children():
             plan: dict[str, Any] = {name: ColwiseParallel() for name in columns}
             parallelize_module(layer, mesh, plan | {name: RowwiseParallel() for name in rows})
-    return torch.compile(model, backend="aot_eager") if variant.compiled else model  # type: ignore[return-value]
+    return torch.compile(model, backend=variant.backend) if variant.backend else model  # type: ignore[return-value]
 
 
 @dataclass
