@@ -13,6 +13,7 @@ from paritrace.compare.result import Agreement, Status
 from paritrace.compare.slot_pairs import Pattern, unequal
 from paritrace.compare.slots import Incomparable, Judged, SlotPair, judge
 from paritrace.compare.translate import Side
+from paritrace.correspondence.dataflow import Homes
 from paritrace.correspondence.pairing import Pairing
 from paritrace.evidence.gaps import CaptureGap, Gap
 
@@ -40,13 +41,13 @@ class Sides:
     baseline: Side
     candidate: Side
     pairing: Pairing
-    homes: tuple[list[int], list[int]]
+    homes: Homes
     same_scheme: bool
     apart: Apart = Apart.NO  # how far the two runs are laid out otherwise
 
     def paired_contexts(self) -> list[int]:
         """The baseline's contexts with a call that is paired."""
-        paired = np.array(self.pairing.partner_a, dtype=np.int64) >= 0
+        paired = np.asarray(self.pairing.partner_a) >= 0
         found: list[int] = np.unique(self.baseline.calls.column("context")[paired]).tolist()
         return found
 
@@ -70,7 +71,7 @@ class Agreements:
 def agreements(sides: Sides) -> Agreements:
     """Judge every pair; equal facts without gaps need no second look."""
     ours, theirs = sides.baseline, sides.candidate
-    partners = np.array(sides.pairing.partner_a, dtype=np.int64)
+    partners = np.asarray(sides.pairing.partner_a)
     first = np.flatnonzero(partners >= 0)
     tagged = ours.recorded.tagged or theirs.recorded.tagged
     special = np.isin(first, list(ours.collectives)) if sides.same_scheme and not tagged else np.ones(len(first), bool)

@@ -9,17 +9,21 @@ import numpy as np
 import numpy.typing as npt
 from msgspec.structs import astuple
 
+from paritrace.evidence.call_batches import (
+    CALL_FIELDS,
+    FROM_ORIGIN,
+    CallBatch,
+    batch_of,
+    empty_columns,
+    hex_words,
+    sources_of,
+)
 from paritrace.evidence.calls import Call, How, Slot
 from paritrace.evidence.gaps import CaptureGap, Gap
 
 Numbers = npt.NDArray[Any]
 Bits = str | Gap[CaptureGap]
 
-CALL_FIELDS = tuple(name for name in Call.__struct_fields__ if name not in ("inputs", "outputs"))
-WIDE = frozenset(
-    {"id", "left", "parent", "link", "start_ns", "duration_ns"}
-)  # grow with the run; others are ids of few
-FROM_ORIGIN = -(1 << 31)  # in `output`: `source` is the id of an origin, or -1
 PLAIN = 0  # in `odd`: the bits are the number in `bits`
 BLOCK = 1024  # calls made at once when all are read in order
 KEPT = 4096  # calls that were asked for one by one and are kept made
@@ -35,9 +39,7 @@ class CallColumns(Sequence[Call]):
     """
 
     def __init__(self) -> None:
-        self._growing = {name: array("q" if name in WIDE else "i") for name in CALL_FIELDS}
-        self._growing |= {name: array("i") for name in ("inputs", "outputs", "name", "kind", "odd", "output")}
-        self._growing |= {"bits": array("Q"), "source": array("q"), "how": array("b")}
+        self._growing = empty_columns()
         self._columns: dict[str, Numbers] = {}
         self._values: dict[str, memoryview] = {}  # the same, an item at a time as a plain number
         self._made: dict[int, Call] = {}
@@ -57,23 +59,24 @@ class CallColumns(Sequence[Call]):
         slots: list[Slot] = list(chain.from_iterable(chain.from_iterable(zip(inputs, outputs, strict=True))))
         found["inputs"], found["outputs"] = [*map(len, inputs)], [*map(len, outputs)]
         names, kinds, bits, sources, hows = zip(*map(astuple, slots), strict=True) if slots else ((),) * 5
-        found |= {"name": names, "kind": kinds, "how": hows}
-        found["source"] = [source if type(source) is int else source[0] for source in sources]
-        found["output"] = [FROM_ORIGIN if type(source) is int else source[1] for source in sources]
+        found |= {"name": names, "kind": kinds, "how": hows, **sources_of(sources)}
         found["bits"], found["odd"] = self._bits(bits)
-        fresh = {name: _array(self._growing[name].typecode, values) for name, values in found.items()}
-        for name, values in fresh.items():
+        self.extend(batch_of(found))
+
+    def extend(self, batch: CallBatch) -> None:
+        """Append calls that are columns already; `odd` says 0 or what `_bits` of these columns gave."""
+        for name, values in batch.columns.items():
             column = self._growing[name]
-            if values.typecode != column.typecode:
+            if values.itemsize > column.itemsize:
                 column = self._growing[name] = array(values.typecode, column)
-            column.extend(values)
+            column.extend(values if values.typecode == column.typecode else array(column.typecode, values))
 
     def _bits(self, bits: Sequence[Bits]) -> tuple[Sequence[int], Sequence[int]]:
         texts = [value if type(value) is str else _NOTHING for value in bits]
-        numbers = _hex_words(texts)
+        numbers = hex_words(texts)
         if numbers is not None:
             return numbers, [PLAIN if type(value) is str else self._odd(value) for value in bits]
-        values = [_hex_words([value]) if type(value) is str else None for value in bits]
+        values = [hex_words([value]) if type(value) is str else None for value in bits]
         words = [0 if value is None else value[0] for value in values]
         return words, [PLAIN if v is not None else self._odd(b) for b, v in zip(bits, values, strict=True)]
 
@@ -241,31 +244,8 @@ _NOTHING = "0" * 16  # stands where there are no bits
 _HOW: Mapping[int, How] = {how.value: how for how in How}
 
 
-def _array(typecode: str, values: Sequence[int]) -> "array[int]":
-    try:
-        return array(typecode, values)
-    except OverflowError:
-        if typecode in "qQ":
-            raise
-        return array("q", values)
-
-
 def _settled(column: "array[int]") -> Numbers:
     return np.frombuffer(column, dtype=np.dtype(column.typecode)) if column else np.array([], dtype=column.typecode)
-
-
-def _hex_words(texts: list[str]) -> Sequence[int] | None:
-    """The numbers of fingerprints of 16 lower-case hex digits each; None if any is something else."""
-    text = "".join(texts)
-    try:
-        data = bytes.fromhex(text)
-    except ValueError:
-        return None
-    if data.hex() != text or set(map(len, texts)) - {len(_NOTHING)}:
-        return None
-    words = array("Q", data)
-    words.byteswap()
-    return words
 
 
 def _runs(starts: Numbers, lengths: Numbers) -> Numbers:

@@ -2,7 +2,7 @@
 
 from array import array
 from bisect import bisect_left
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import Any
 
@@ -42,14 +42,33 @@ class DetailStore(Mapping[Key, Detail]):
         self._summarised.add(detail.call)
         self._slots.append(2 * detail.slot + (detail.side == "o"))
         self._degenerate.append(detail.degenerate)
-        self._waiting.append(detail)
-        self._order = None
-        if len(self._waiting) == PACKED:
-            self._pack()
+        self._wait_for_others([detail])
 
-    def _pack(self) -> None:
-        self._blocks.append(zstandard.ZstdCompressor(level=1).compress(_encoder.encode(self._waiting)))
-        self._waiting = []
+    def take_all(self, details: Sequence[Detail]) -> None:
+        """Append summaries, at less cost for each."""
+        calls, slots = [detail.call for detail in details], [2 * detail.slot for detail in details]
+        sides = [detail.side for detail in details]
+        if not details or set(sides) - set(SIDES) or min(slots) < 0 or max(slots) >= 1 << 32:
+            fits = False
+        else:
+            fits = min(calls) > -(1 << 62) and max(calls) < 1 << 62
+        if not fits:
+            for detail in details:
+                self.take(detail)
+            return
+        self._calls.extend(calls)
+        self._summarised.update(calls)
+        self._slots.extend([slot + (side == "o") for slot, side in zip(slots, sides, strict=True)])
+        self._degenerate.extend([detail.degenerate for detail in details])
+        self._wait_for_others(details)
+
+    def _wait_for_others(self, details: Sequence[Detail]) -> None:
+        self._waiting += details
+        self._order = None
+        while len(self._waiting) >= PACKED:
+            packed = zstandard.ZstdCompressor(level=1).compress(_encoder.encode(self._waiting[:PACKED]))
+            self._blocks.append(packed)
+            self._waiting = self._waiting[PACKED:]
 
     def _unpack(self, block: int) -> list[Detail]:
         return _decoder.decode(zstandard.ZstdDecompressor().decompress(self._blocks[block]))

@@ -1,12 +1,13 @@
 """Where the inputs of calls come from: recorded flow only, never a pair or a fingerprint (CP-20)."""
 
 from collections import defaultdict
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
 
-from paritrace.compare.call_columns import FROM_ORIGIN
 from paritrace.compare.translate import Side
+from paritrace.evidence.call_batches import FROM_ORIGIN
 from paritrace.evidence.calls import Flag, Origin, OriginKind, Slot
 
 
@@ -39,13 +40,13 @@ def source_of(side: Side, slot: Slot) -> Source:
     source = slot.source
     if not isinstance(source, int):
         return _made_by(side, *source)
-    return _named(side, source)
+    return named(side, source)
 
 
 def source_at(side: Side, place: int) -> Source:
     """The same of the slot at a place of the side's columns."""
     source, output = side.calls.values("source")[place], side.calls.values("output")[place]
-    return _named(side, source) if output == FROM_ORIGIN else _made_by(side, source, output)
+    return named(side, source) if output == FROM_ORIGIN else _made_by(side, source, output)
 
 
 def _made_by(side: Side, record: int, output: int) -> Source:
@@ -53,7 +54,8 @@ def _made_by(side: Side, record: int, output: int) -> Source:
     return FromUncompared(record) if index is None else FromCall(index, output)
 
 
-def _named(side: Side, source: int) -> Source:
+def named(side: Side, source: int) -> FromOrigin:
+    """What bears this id of an origin, as both sides spell it; `UNKNOWN` below 0."""
     if source < 0:
         return UNKNOWN
     origin: Origin = side.recorded.origins[source]
@@ -63,7 +65,7 @@ def _named(side: Side, source: int) -> Source:
 class Views:
     """Unpaired calls whose outputs are views: between a producer and its reader, they may change what is read."""
 
-    def __init__(self, side: Side, partners: list[int]) -> None:
+    def __init__(self, side: Side, partners: Sequence[int]) -> None:
         self._by_source: dict[Source, list[int]] = defaultdict(list)
         views = np.flatnonzero(side.calls.column("flags") & Flag.VIEW.value)
         for index in views.tolist():

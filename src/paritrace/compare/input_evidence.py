@@ -1,15 +1,16 @@
 """What the engine may ask about the inputs of one side's calls: identity, names, recorded flow (CP-3, CP-20)."""
 
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable, Mapping, Sequence
 
 import numpy as np
 
-from paritrace.compare.call_columns import FROM_ORIGIN, CallColumns
+from paritrace.compare.call_columns import CallColumns
 from paritrace.compare.collective_facts import CollectiveFacts, wider_stream
 from paritrace.compare.load import Recorded
-from paritrace.compare.lookups import IdIndex, compact, looked_up
+from paritrace.compare.lookups import IdIndex, Interner, compact, looked_up
 from paritrace.compare.slot_words import Numbers, SlotWords
 from paritrace.correspondence.records import Flow, Made
+from paritrace.evidence.call_batches import FROM_ORIGIN
 from paritrace.evidence.calls import OriginKind
 
 NAMED_ORIGINS = frozenset(OriginKind) - {OriginKind.UNKNOWN, OriginKind.SAVED}
@@ -31,11 +32,13 @@ class InputEvidence:
     ) -> None:
         self._recorded = recorded
         self._calls = calls
+        self._words = words
         self._index_of = index_of
         self._origins = origins
         self._collectives = collectives
         self.fingerprints = compact(words.fingerprints(), "Q")  # of scalars and inputs, by call
         self._anchors = _anchors(recorded, calls, words)
+        self.anchored = compact(self._anchors, "b")
         self._first, self._middle = calls.values("first"), calls.values("middle")
         self._source, self._output = calls.values("source"), calls.values("output")
 
@@ -56,6 +59,18 @@ class InputEvidence:
                 if output == FROM_ORIGIN and source >= 0 and origins[source].kind in OWNED
             ]
         )
+
+    def name_words(self, numbered: Interner) -> Sequence[int]:
+        """A number for each call, equal where `names` gives the same: in 2**-64 of cases also where not."""
+        calls, origins = self._calls, self._recorded.origins
+        table = {-1: 0} | {o.id: numbered(self._origins[o.id]) + 1 if o.kind in OWNED else 0 for o in origins.values()}
+        named = np.where(calls.column("output") == FROM_ORIGIN, calls.column("source"), -1)
+        words = looked_up(np.where(named < 0, -1, named), table).astype(np.uint64)
+        found = compact(self._words.input_sums(words), "Q")
+        for i, facts in self._collectives.items():
+            if facts.parameters:
+                found[i] = numbered(facts.parameters)
+        return found
 
     def flow(self, i: int) -> tuple[Flow, ...]:
         """Where each input comes from (CP-20). A bucket is written by many calls, of which the last says nothing."""

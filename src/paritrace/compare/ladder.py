@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from paritrace.compare.digests import Digests, Key
 from paritrace.compare.draws import state_place
 from paritrace.compare.exits import Judged
+from paritrace.compare.outside import differing_contexts
 from paritrace.compare.ranks import RankComparison
 from paritrace.compare.result import LADDER, Change, Mark
 from paritrace.compare.translate import Side
@@ -44,7 +45,8 @@ def rung_facts(rank: RankComparison, judged: Judged | None = None) -> RungFacts:
     return RungFacts(
         digests=rank.digests._replace(unknown=set(), places=({}, {})),
         differing=frozenset(
-            {_moment(ours, i) for i in rank.origins.blames} | {_moment(side, i) for side, i in originating}
+            {(ours.recorded.contexts[c].step, ours.recorded.contexts[c].phase.value) for c in differing_contexts(rank)}
+            | {_moment(side, i) for side, i in originating}
         ),
         paired=frozenset({(ours.recorded.contexts[c].step, ours.recorded.contexts[c].phase.value) for c in paired}),
         apart=frozenset({_moment(ours, i) for i in rank.reasons[0]} | {_moment(theirs, j) for j in rank.reasons[1]}),
@@ -94,9 +96,7 @@ def first_differing_step(rank: RankComparison) -> int | None:
     """The first step of a rank at which a call, a loss, a norm or a state differs."""
     compared = rank.digests.steps_inside()
     steps = {_made_in(key, compared) for key in rank.digests.different}
-    used = rank.sides.baseline.calls.values("context")
-    contexts = {used[i] for i in rank.origins.blames}
-    steps |= {rank.sides.baseline.recorded.contexts[context].step for context in contexts}
+    steps |= {rank.sides.baseline.recorded.contexts[context].step for context in differing_contexts(rank)}
     return min(steps, default=None)
 
 

@@ -1,7 +1,7 @@
 """Loading a run for comparison: each session's calls, definitions, states and marks, from its journal."""
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -13,6 +13,7 @@ from paritrace.compare.distributed import IN_FLIGHT, Distributed, complete
 from paritrace.compare.kept_steps import KeptSteps
 from paritrace.compare.settings import Settings
 from paritrace.compare.shifted_steps import ShiftedJournal
+from paritrace.evidence.call_batches import NO_CALLS, CallBatch
 from paritrace.evidence.calls import (
     Call,
     CodeMark,
@@ -42,7 +43,7 @@ from paritrace.evidence.calls import (
 )
 from paritrace.evidence.codec import Record
 from paritrace.evidence.distributed import Collective, CollectiveCounts, Group, Mesh, Placement, Replicated
-from paritrace.evidence.journal import Loss
+from paritrace.evidence.journal import Block, Loss
 from paritrace.evidence.remarks import Remarks
 from paritrace.runs.reading import Run
 from paritrace.runs.views import SessionView
@@ -88,10 +89,10 @@ class Recorded:
     tagged: bool = False  # some slot bears a semantics tag (CA-5)
 
 
-class Batched(Protocol):
-    """A reader of a journal that yields its records in batches."""
+class Blocked(Protocol):
+    """A reader of a journal that yields its calls as columns where it can."""
 
-    def batches(self) -> Iterator[Iterable[Record | Loss]]: ...
+    def blocks(self) -> Iterator[Sequence[Record | Loss] | Block[Record]]: ...
 
 
 def load(run: Run, session: SessionView, *, settings: Settings) -> Recorded:
@@ -103,29 +104,14 @@ def load(run: Run, session: SessionView, *, settings: Settings) -> Recorded:
     return found
 
 
-def read(found: Recorded, journal: Batched, *, settings: Settings) -> None:
+def read(found: Recorded, journal: Blocked, *, settings: Settings) -> None:
     """Take every record of a journal in, then bring the calls into execution order."""
-    columns, details = found.calls, found.details
-    waiting: list[Call] = []
-    for batch in journal.batches():
-        for record in batch:
-            kind = type(record)
-            if kind is Call:
-                waiting.append(record)  # type: ignore[arg-type]  # `kind` is what the loop can afford
-            elif kind is Detail:
-                assert isinstance(record, Detail)  # for the type checker
-                details.take(record)
-                if record.semantics is not None:
-                    found.tagged = True
-            else:
-                if waiting:
-                    found.latest = waiting[-1].left
-                _take(found, record, settings)
-        if waiting:
-            found.latest = waiting[-1].left
-            _keep(found, columns, waiting, settings)
-            waiting = []
-    columns.settle()
+    for block in journal.blocks():
+        if isinstance(block, Block):
+            _take_block(found, block, settings)
+        else:
+            _take_block(found, Block(NO_CALLS, [(0, record) for record in block]), settings)
+    found.calls.settle()
     if found.bytes_lost:
         _leave_out_undefined(found)
     if found.remarks.triggers:
@@ -135,18 +121,54 @@ def read(found: Recorded, journal: Batched, *, settings: Settings) -> None:
         found.gaps[IN_FLIGHT] = max(unseen, found.gaps[IN_FLIGHT])
 
 
-def _keep(found: Recorded, columns: CallColumns, calls: list[Call], settings: Settings) -> None:
+def _take_block(found: Recorded, block: Block[Record | Loss], settings: Settings) -> None:
+    """Take the records in, in their order as far as it counts, then the calls: all contexts are known by then."""
+    left = block.calls.columns["left"]
+    single: list[Call] = []
+    details: list[Detail] = []
+    latest, seen = found.latest, 0
+    for place, record in block.others:
+        if place > seen:
+            latest, seen = left[place - 1], place
+        kind = type(record)
+        if kind is Detail:
+            assert isinstance(record, Detail)  # for the type checker
+            details.append(record)
+        elif kind is Call:
+            assert isinstance(record, Call)
+            single.append(record)
+            latest = record.left
+        else:
+            found.latest = latest
+            _take(found, record, settings)
+    found.latest = left[-1] if len(left) > seen else latest
+    found.details.take_all(details)
+    found.tagged = found.tagged or any(detail.semantics is not None for detail in details)
+    _keep_columns(found, block.calls, settings)
+    _keep(found, single, settings)
+
+
+def _keep_columns(found: Recorded, calls: CallBatch, settings: Settings) -> None:
+    if settings.steps is not None:
+        contexts = set(calls.columns["context"])
+        unwanted = {c for c in contexts if (at := found.contexts.get(c)) and not settings.takes_step(at.step)}
+        if unwanted:
+            calls = calls.where([context not in unwanted for context in calls.columns["context"]])
+    found.calls.extend(calls)
+
+
+def _keep(found: Recorded, calls: list[Call], settings: Settings) -> None:
     """Take the calls of compared steps in; of one whose numbers are beyond 64 bits nothing can be said."""
     if settings.steps is not None:
         known = found.contexts
         calls = [c for c in calls if (at := known.get(c.context)) is None or settings.takes_step(at.step)]
     try:
         if calls:
-            columns.take(calls)
+            found.calls.take(calls)
     except OverflowError:
         for call in calls:
             try:
-                columns.take([call])
+                found.calls.take([call])
             except OverflowError:
                 found.gaps[UNDEFINED] += 1
 

@@ -11,6 +11,7 @@ from paritrace.compare.call_columns import CallColumns
 from paritrace.compare.collective_origins import UnlikeCollectives
 from paritrace.compare.digests import DigestDifference, Digests
 from paritrace.compare.flows import UNKNOWN, Draws, FromCall, FromOrigin, FromUncompared, Source, Views, source_at
+from paritrace.compare.input_sources import OTHERWISE, input_sources
 from paritrace.compare.regions import STATEFUL, Regions
 from paritrace.compare.result import Group
 from paritrace.compare.telling import told_call, told_source, told_state
@@ -41,6 +42,8 @@ class _Search:
         for step, _, moment, group, name in sorted(digests.different, reverse=True):
             if moment == "begin":
                 self._first_of_state[group, name] = step
+        self._inputs = input_sources(sides, verdicts.verdicts)
+        self._following: dict[tuple[int, Root, int], Blame] = {}  # plain consequences: many are alike
         pairing = sides.pairing
         self._views = (Views(sides.baseline, pairing.partner_a), Views(sides.candidate, pairing.partner_b))
         self._draws = (Draws(sides.baseline), Draws(sides.candidate))
@@ -84,8 +87,24 @@ class _Search:
             return self._unlike_collectives.blame(i)
         if not verdict.inputs:
             return self._without_input(i, verdict)
-        blames = [self._of_input(i, place) for place in verdict.inputs]
-        return min(blames, key=lambda blame: PRECEDENCE.index(blame.group))
+        at = self._inputs.first[i]
+        blames = [self._of_differing(i, place, at + number) for number, place in enumerate(verdict.inputs)]
+        return blames[0] if len(blames) == 1 else min(blames, key=lambda blame: PRECEDENCE.index(blame.group))
+
+    def _of_differing(self, i: int, place: int, at: int) -> Blame:
+        """The same as `_of_input`, where what both sides read is known already."""
+        maker = self._inputs.makers[at]
+        if maker >= 0:
+            root = self._root(maker)
+            key = (self._inputs.told[at], root, place)
+            if key not in self._following:
+                self._following[key] = Blame(Group.PROPAGATES, told_call(self._sides, maker), root, place)
+            return self._following[key]
+        if maker == OTHERWISE:
+            return self._of_input(i, place)
+        origin = self._inputs.origins[OTHERWISE - 1 - maker]
+        blame = self._of_names(i, origin, origin)
+        return blame._replace(slot=place) if blame.root else blame._replace(slot=place, root=("call", i))
 
     # --- calls whose inputs agree ------------------------------------------------------------------------------
 
@@ -388,7 +407,7 @@ class _Search:
     def _moved(self, left: Source, right: Source) -> str:
         return f"read from {told_source(self._sides, left, 0)}, now from {told_source(self._sides, right, 1)}"
 
-    def _root(self, i: int) -> Root | None:
+    def _root(self, i: int) -> Root:
         blame = self._found.blames.get(i)
         return ("call", i) if blame is None or blame.root is None else blame.root
 

@@ -3,8 +3,11 @@
 from collections.abc import Iterator
 from typing import NamedTuple
 
+import numpy as np
+
 from paritrace.compare.digests import DigestDifference
 from paritrace.compare.flows import FromOrigin
+from paritrace.compare.lookups import Numbers, looked_up
 from paritrace.compare.ranks import RankComparison
 from paritrace.compare.result import Difference, DifferenceClass, Group, Outside
 from paritrace.compare.telling import told_state
@@ -43,13 +46,49 @@ def moment_of_figure(found: DigestDifference) -> Moment:
     return Moment(found.step, found.at, order, found.microbatch)
 
 
+def calls_before(of: RankComparison, moment: Moment) -> list[int]:
+    """The differing calls that ended before a moment."""
+    contexts = of.sides.baseline.recorded.contexts.values()
+    calls, used, left = _differing(of)
+    step = looked_up(used, {c.id: (c.step > moment.step) - (c.step < moment.step) for c in contexts})
+    earlier = looked_up(used, {c.id: int(moment.figure > 0 or c.microbatch < moment.microbatch) for c in contexts})
+    before = (step < 0) | ((step == 0) & ((left < moment.at) | ((left == moment.at) & (earlier > 0))))
+    found: list[int] = calls[before].tolist()
+    return found
+
+
+def last_call(of: RankComparison) -> Moment | None:
+    """When the last differing call ended."""
+    contexts = of.sides.baseline.recorded.contexts
+    calls, used, left = _differing(of)
+    if not len(calls):
+        return None
+    last = max(contexts[context].step for context in np.unique(used).tolist())
+    inside = looked_up(used, {c.id: int(c.step == last) for c in contexts.values()}) > 0
+    at = left[inside].max()
+    return max(moment_of_call(of, i) for i in calls[inside & (left == at)].tolist())
+
+
+def _differing(of: RankComparison) -> tuple[Numbers, Numbers, Numbers]:
+    """The differing calls, their contexts and when they ended."""
+    calls = np.fromiter(of.origins.blames, np.int64, len(of.origins.blames))
+    columns = of.sides.baseline.calls
+    return calls, columns.column("context")[calls], columns.column("left")[calls]
+
+
+def differing_contexts(of: RankComparison) -> list[int]:
+    """The contexts of the baseline in which a call differs."""
+    found: list[int] = np.unique(_differing(of)[1]).tolist()
+    return found
+
+
 def unexplained(of: RankComparison) -> list[DigestDifference]:
     """The figures of the earliest moment that differs when no call differed before it, in order of their names."""
     differing = sorted(of.digests.different.values(), key=lambda found: (moment_of_figure(found), found))
     if not differing:
         return []
     earliest = moment_of_figure(differing[0])
-    before = [i for i in of.origins.blames if moment_of_call(of, i) < earliest]
+    before = calls_before(of, earliest)
     if any(_explains(of, i) for i in before) or (before and not stands_first(of, differing[0])):
         return []
     return [found for found in differing if moment_of_figure(found) == earliest and not _written(of, found)]

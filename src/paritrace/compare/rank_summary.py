@@ -15,7 +15,7 @@ from paritrace.compare.judgement import RankJudgement, exits_of, judged_items, w
 from paritrace.compare.ladder import RungFacts, first_differing_step, rung_facts
 from paritrace.compare.load import Recorded
 from paritrace.compare.map_uses import MapUse, Uses
-from paritrace.compare.outside import Moment, moment_of_call, moment_of_figure, outside_states
+from paritrace.compare.outside import Moment, last_call, moment_of_figure, outside_states
 from paritrace.compare.placing import Placed, placed
 from paritrace.compare.policy import Policy, Tally
 from paritrace.compare.policy_ranks import tallies
@@ -79,7 +79,7 @@ def summarise(
         counts=_counts(of),
         reasons=by_reason(of),
         places=by_place(of),
-        bases=Counter(basis.value for basis in of.sides.pairing.basis.values()),
+        bases=Counter({basis.value: count for basis, count in of.sides.pairing.basis.counts().items()}),
         rungs=rung_facts(of, judged),
         differing_step=first_differing_step(of),
         outside=tuple(outside_states(of)),
@@ -105,7 +105,8 @@ def summarise(
 
 def _last(of: RankComparison) -> Moment | None:
     figures = [moment_of_figure(found) for found in of.digests.different.values()]
-    return max([*figures, *(moment_of_call(of, i) for i in of.origins.blames)], default=None)
+    latest = last_call(of)
+    return max(figures if latest is None else [*figures, latest], default=None)
 
 
 def _schemes(side: Recorded) -> dict[str, str] | None:

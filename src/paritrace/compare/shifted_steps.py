@@ -1,13 +1,13 @@
 """A journal read with other numbers of steps: those of the run that it continues (CP-28, CA-3)."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from msgspec.structs import replace
 
 from paritrace.evidence.blackbox import Trigger
 from paritrace.evidence.codec import Record
-from paritrace.evidence.journal import JournalReader, Loss
+from paritrace.evidence.journal import Block, JournalReader, Loss
 
 _NUMBERED = frozenset(kind for kind in Record.__args__ if "step" in kind.__struct_fields__)
 
@@ -23,6 +23,19 @@ class ShiftedJournal:
         """As the journal's own."""
         for batch in self._journal.batches():
             yield [self._shifted(record) for record in batch]
+
+    def blocks(self) -> Iterator[Sequence[Record | Loss] | Block[Record]]:
+        """As the journal's own."""
+        for block in self._journal.blocks():
+            if isinstance(block, Block):
+                yield Block(block.calls, [(place, self._record(record)) for place, record in block.others])
+            else:
+                yield [self._shifted(record) for record in block]
+
+    def _record(self, record: Record) -> Record:
+        shifted = self._shifted(record)
+        assert not isinstance(shifted, Loss)  # for the type checker
+        return shifted
 
     def _shifted(self, record: Record | Loss) -> Record | Loss:
         if type(record) not in _NUMBERED:

@@ -43,16 +43,31 @@ class SlotWords:
 
         That is the strength of a fingerprint itself, of which one equal pair is taken for equal bytes as well.
         """
-        place = (np.arange(len(self.bits)) - np.repeat(self.first[:-1], np.diff(self.first))).astype(np.uint64)
         with np.errstate(over="ignore"):
-            word = _mixed(self.names.astype(np.uint64) * np.uint64(_FACTORS[0]) + place)
+            word = _mixed(self.names.astype(np.uint64) * np.uint64(_FACTORS[0]) + self._places())
             word = _mixed(word ^ (self.kinds.astype(np.uint64) * np.uint64(_FACTORS[1]) + self.odd.astype(np.uint64)))
             word = _mixed(word + self.bits * np.uint64(_FACTORS[2]))
-            totals = np.concatenate((np.zeros(1, np.uint64), np.cumsum(word, dtype=np.uint64)))
-            whole = totals[self.middle] - totals[self.first[:-1]]
+            whole = self._totals(word)
             scalars = (self.scalars + 1).astype(np.uint64) * np.uint64(_FACTORS[3])
             found: Numbers = _mixed(_mixed(whole) ^ scalars + self.input_counts().astype(np.uint64))
             return found
+
+    def input_sums(self, words: Numbers) -> Numbers:
+        """One uint64 for the words of each call's inputs that are not 0, at their places; 0 where there is none."""
+        with np.errstate(over="ignore"):
+            word = _mixed(words * np.uint64(_FACTORS[0]) + self._places())
+            return self._totals(np.where(words != 0, word, np.uint64(0)))
+
+    def _places(self) -> Numbers:
+        """Which slot of its call each one is."""
+        places: Numbers = np.arange(len(self.bits)) - np.repeat(self.first[:-1], np.diff(self.first))
+        return places.astype(np.uint64)
+
+    def _totals(self, words: Numbers) -> Numbers:
+        """The sum over each call's inputs."""
+        totals = np.concatenate((np.zeros(1, np.uint64), np.cumsum(words, dtype=np.uint64)))
+        found: Numbers = totals[self.middle] - totals[self.first[:-1]]
+        return found
 
 
 def slot_words(

@@ -64,7 +64,7 @@ def translate(baseline: Recorded, candidate: Recorded, *, settings: Settings, li
     theirs = settings.seen_from("candidate", candidate.session.rank)
     reading = (partial(ours.read_as, of=Of.FILE), partial(theirs.read_as, of=Of.FILE))
     sites = site_keys(baseline.sites, candidate.sites, lines=lines, reading=reading)
-    words = (Interner(), Interner(), Interner(), Interner(), Interner())
+    words = (Interner(), Interner(), Interner(), Interner(), Interner(), Interner())
     return (
         _Translator(baseline, sites.baseline, settings=ours, words=words).side(),
         _Translator(candidate, sites.candidate, settings=theirs, words=words).side(),
@@ -78,11 +78,11 @@ class _Translator:
         sites: dict[int, Hashable],
         *,
         settings: Settings,
-        words: tuple[Interner, Interner, Interner, Interner, Interner],
+        words: tuple[Interner, Interner, Interner, Interner, Interner, Interner],
     ) -> None:
         self._recorded = recorded
         self._settings = settings
-        self._key_of, streams, kinds, scalars, self._odd = words
+        self._key_of, streams, kinds, scalars, self._odd, self._owned = words
         self._sites = {site: self._key_of(key) for site, key in sites.items()}
         self._functions = {
             f.id: (LEVELS[f.level], settings.read_as(f.name, of=Of.FUNCTION)) for f in recorded.functions.values()
@@ -123,6 +123,8 @@ class _Translator:
             flow=evidence.flow,
             wider=evidence.wider,
             declared=self._declared(calls, labels),
+            anchored=evidence.anchored,
+            named=evidence.name_words(self._owned),
         )
         return Side(
             recorded=recorded,

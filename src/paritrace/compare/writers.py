@@ -1,6 +1,6 @@
 """Unpaired calls that may have written a state between two looks at it: such a state is not outside (CP-8)."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from paritrace.compare.agreement import Sides
 from paritrace.compare.digests import DigestDifference, Digests
@@ -52,7 +52,7 @@ def _window(digests: Digests, found: DigestDifference, side: int) -> tuple[int, 
     return max(losses, default=-1), now
 
 
-def _writers(side: Side, partners: list[int], found: DigestDifference, window: tuple[int, int]) -> Iterator[int]:
+def _writers(side: Side, partners: Sequence[int], found: DigestDifference, window: tuple[int, int]) -> Iterator[int]:
     for i, call in enumerate(side.calls):
         if partners[i] >= 0 or not window[0] < call.left <= window[1]:
             continue

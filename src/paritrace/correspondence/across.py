@@ -24,15 +24,15 @@ def pair_across(pairing: Pairing) -> None:
         (Basis.DATAFLOW, lambda i: sources(pairing, i, side=0), lambda j: sources(pairing, j, side=1)),
     )
     for basis, mark_a, mark_b in rules:
-        free_a, free_b = list(_free(a, pairing.partner_a)), list(_free(b, pairing.partner_b))
+        free_a, free_b = _free(a, pairing.unpaired(0)), _free(b, pairing.unpaired(1))
         if not free_a or not free_b:
             return
         for i, j in matches(_marks(a, free_a, mark_a), _marks(b, free_b, mark_b)):
             pairing.pair(i, j, basis=basis)
 
 
-def _free(side: Records, partners: list[int]) -> Iterable[int]:
-    return (i for i, partner in enumerate(partners) if partner < 0 and side.wider(i) is not None)
+def _free(side: Records, unpaired: Iterable[int]) -> list[int]:
+    return [i for i in unpaired if side.wider(i) is not None]
 
 
 def _marks(side: Records, items: Iterable[int], mark_of: MarkOf) -> Marks:

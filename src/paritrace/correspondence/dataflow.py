@@ -1,12 +1,13 @@
 """Pairing by recorded flow: equal key, and every input comes from the same place on both sides (CP-3b)."""
 
 from collections import defaultdict
-from collections.abc import Collection, Hashable, Iterable
+from collections.abc import Collection, Hashable, Iterable, Sequence
 
 from paritrace.correspondence.pairing import Pairing
 from paritrace.correspondence.records import Made, Records
 from paritrace.correspondence.vocabulary import Basis
 
+Homes = tuple[Sequence[int], Sequence[int]]
 Signature = tuple[Hashable, ...]
 
 
@@ -17,9 +18,7 @@ class Dataflow:
     `leave_out` wait for rules of their own.
     """
 
-    def __init__(
-        self, pairing: Pairing, *, homes: tuple[list[int], list[int]], leave_out: Collection[Hashable] = ()
-    ) -> None:
+    def __init__(self, pairing: Pairing, *, homes: Homes, leave_out: Collection[Hashable] = ()) -> None:
         self._pairing = pairing
         self._homes = homes
         self._waiting: tuple[dict[int, list[int]], dict[int, list[int]]] = (defaultdict(list), defaultdict(list))
@@ -29,9 +28,8 @@ class Dataflow:
 
     def _watch(self, leave_out: Collection[Hashable]) -> None:
         for side, records in enumerate((self._pairing.a, self._pairing.b)):
-            partners = self._partners(side)
-            for i in range(len(records)):
-                if partners[i] < 0 and self._homes[side][i] >= 0 and records.streams[i] not in leave_out:
+            for i in self._pairing.unpaired(side):
+                if self._homes[side][i] >= 0 and records.streams[i] not in leave_out:
                     for made in _makers(records, i):
                         self._waiting[side][made.record].append(i)
                     self._consider(side, i)
@@ -73,7 +71,7 @@ class Dataflow:
             return None
         return (records.streams[i], records.layers[i], self._homes[side][i], records.keys[i], *found)
 
-    def _partners(self, side: int) -> list[int]:
+    def _partners(self, side: int) -> Sequence[int]:
         return self._pairing.partner_a if side == 0 else self._pairing.partner_b
 
 

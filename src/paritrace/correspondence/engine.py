@@ -1,13 +1,19 @@
 """The engine: two sides of neutral records in, their pairing out (CP-1 to CP-3c)."""
 
+from array import array
 from collections import defaultdict
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 
+import numpy as np
+
 from paritrace.correspondence.across import pair_across
-from paritrace.correspondence.dataflow import Dataflow
+from paritrace.correspondence.columns import Numbers
+from paritrace.correspondence.congruent import NOTHING_ALIKE, Congruent, congruent
+from paritrace.correspondence.dataflow import Dataflow, Homes
 from paritrace.correspondence.links import Followers, followers, give_reasons, pair_followers, pair_labelled
 from paritrace.correspondence.pairing import Pairing
+from paritrace.correspondence.placewise import pair_alike, settle_alike
 from paritrace.correspondence.records import Records
 from paritrace.correspondence.scopes import Extent, extent, pair_scopes
 from paritrace.correspondence.sequences import Fixed, pair_sequences
@@ -19,27 +25,41 @@ class Correspondence:
     """A finished pairing, and for each record the id of the paired scope that it stands in (-1: none)."""
 
     pairing: Pairing
-    homes: tuple[list[int], list[int]]
+    homes: Homes
 
 
 def correspond(a: Records, b: Records) -> Correspondence:
     """Pair two sides; swapping them mirrors the result exactly, and outputs have no say (CP-4)."""
+    return _corresponding(a, b, congruent(a, b))
+
+
+def correspond_singly(a: Records, b: Records) -> Correspondence:
+    """The same, record by record even where streams run alike: what `correspond` is held against."""
+    return _corresponding(a, b, NOTHING_ALIKE)
+
+
+def _corresponding(a: Records, b: Records, alike: Congruent) -> Correspondence:
     pairing = Pairing(a, b)
-    homes = ([-1] * len(a), [-1] * len(b))
-    streams_a, streams_b = _streams(a), _streams(b)
+    homes = (array("q", [-1]) * len(a), array("q", [-1]) * len(b))
+    streams_a, streams_b = _streams(a, alike.a), _streams(b, alike.b)
     both = [stream for stream in streams_a if stream in streams_b]
     _missing(pairing, streams_a, streams_b)
     extents = {stream: (extent(a, streams_a[stream]), extent(b, streams_b[stream])) for stream in both}
     scopes = {stream: pair_scopes(pairing, *extents[stream]) for stream in both}
+    settle_alike(pairing, alike, homes=homes)
     for stream in both:
         _settle_in(pairing, stream, extents=extents[stream], pairs=scopes[stream], homes=homes)
-    of = (followers(a), followers(b))
-    linked = {stream for side in (a, b) for stream in _linked_streams(side)}
+    rest = (_items(streams_a), _items(streams_b))
+    of = (followers(a, rest[0]), followers(b, rest[1]))
+    linked = {a.streams[i] for i in rest[0] if a.links[i] >= 0 or a.labels[i]}
+    linked |= {b.streams[j] for j in rest[1] if b.links[j] >= 0 or b.labels[j]}
+    pair_alike(pairing, alike, late=False, followed=of[0])
     for stream in both:
         if stream not in linked:
             _pair_in(pairing, extents=extents[stream], pairs=scopes[stream])
     pair_labelled(pairing)
     _spread(pairing, of=of, flow=Dataflow(pairing, homes=homes, leave_out=linked))
+    pair_alike(pairing, alike, late=True, followed=of[0])
     for stream in both:
         if stream in linked:
             _pair_in(pairing, extents=extents[stream], pairs=scopes[stream])
@@ -56,20 +76,22 @@ def _mark_declared(pairing: Pairing) -> None:
     """A pair that stands on a declared name says so, whichever rule found it."""
     ours = {i for i in pairing.a.declared if pairing.partner_a[i] >= 0}
     theirs = {pairing.partner_b[j] for j in pairing.b.declared if pairing.partner_b[j] >= 0}
-    pairing.basis.update(dict.fromkeys(sorted(ours | theirs), Basis.DECLARED))
+    for i in ours | theirs:
+        pairing.basis[i] = Basis.DECLARED
 
 
-def _streams(side: Records) -> dict[Hashable, list[int]]:
+def _streams(side: Records, alike: Numbers) -> dict[Hashable, list[int]]:
+    """The records that are not in `alike`, by stream."""
+    left = np.ones(len(side), dtype=np.bool_)
+    left[alike] = False
     found: dict[Hashable, list[int]] = defaultdict(list)
-    for i, stream in enumerate(side.streams):
-        found[stream].append(i)
+    for i in np.flatnonzero(left).tolist():
+        found[side.streams[i]].append(i)
     return dict(found)
 
 
-def _linked_streams(side: Records) -> Iterable[Hashable]:
-    return (
-        stream for stream, link, label in zip(side.streams, side.links, side.labels, strict=True) if link >= 0 or label
-    )
+def _items(streams: dict[Hashable, list[int]]) -> list[int]:
+    return sorted(i for items in streams.values() for i in items)
 
 
 def _missing(pairing: Pairing, a: dict[Hashable, list[int]], b: dict[Hashable, list[int]]) -> None:
@@ -87,7 +109,7 @@ def _settle_in(
     *,
     extents: tuple[Extent, Extent],
     pairs: Sequence[tuple[int, int]],
-    homes: tuple[list[int], list[int]],
+    homes: "tuple[array[int], array[int]]",
 ) -> None:
     """Note which paired scope each record stands in, and say of the others that their scope has no partner."""
     for scope_a, scope_b in pairs:

@@ -1,6 +1,7 @@
 """Pairing records through what they follow from: backward through forward, recompute through its original (CP-2a)."""
 
 from collections import defaultdict
+from collections.abc import Iterable
 
 from paritrace.correspondence.pairing import Pairing
 from paritrace.correspondence.records import Records
@@ -10,10 +11,11 @@ from paritrace.correspondence.vocabulary import Basis, Unpaired
 Followers = dict[int, dict[object, list[int]]]
 
 
-def followers(side: Records) -> Followers:
-    """For each record those that follow from it, grouped by stream, layer and whether they repeat or answer it."""
+def followers(side: Records, items: Iterable[int]) -> Followers:
+    """For each record those of `items` that follow from it, by stream, layer and whether they repeat or answer it."""
     found: Followers = {}
-    for i, link in enumerate(side.links):
+    for i in items:
+        link = side.links[i]
         if link >= 0 and not side.labels[i]:
             group = (side.streams[i], side.layers[i], side.replays[i])
             found.setdefault(link, defaultdict(list))[group].append(i)
@@ -32,7 +34,7 @@ def pair_followers(pairing: Pairing, i: int, j: int, *, of: tuple[Followers, Fol
 
 def pair_labelled(pairing: Pairing) -> None:
     """Pair records whose name alone decides: gradient accumulation by parameter, buckets by what they hold (CP-2a)."""
-    ours, theirs = _labelled(pairing.a), _labelled(pairing.b)
+    ours, theirs = _labelled(pairing.a, pairing.unpaired(0)), _labelled(pairing.b, pairing.unpaired(1))
     for mark, items in ours.items():
         if mark in theirs:
             pair_sequences(pairing, items, theirs[mark], basis=Basis.PARAMETER_NAME)
@@ -47,19 +49,19 @@ def _by_name(side: Records, items: list[int]) -> Marks:
     return [((side.streams[i], side.layers[i], side.keys[i], name), i) for i in items for name in side.names(i)]
 
 
-def _labelled(side: Records) -> dict[object, list[int]]:
+def _labelled(side: Records, items: Iterable[int]) -> dict[object, list[int]]:
     found: dict[object, list[int]] = defaultdict(list)
-    for i, label in enumerate(side.labels):
-        if label:
-            found[side.streams[i], side.layers[i], label].append(i)
+    for i in items:
+        if side.labels[i]:
+            found[side.streams[i], side.layers[i], side.labels[i]].append(i)
     return found
 
 
 def give_reasons(pairing: Pairing) -> None:
     """Say of linked records without a partner whether what they follow from has none either."""
-    for i, link in enumerate(pairing.a.links):
-        if link >= 0 and pairing.partner_a[i] < 0 and not pairing.a.labels[i] and pairing.partner_a[link] < 0:
-            pairing.reasons_a[i] = Unpaired.FORWARD_UNPAIRED
-    for j, link in enumerate(pairing.b.links):
-        if link >= 0 and pairing.partner_b[j] < 0 and not pairing.b.labels[j] and pairing.partner_b[link] < 0:
-            pairing.reasons_b[j] = Unpaired.FORWARD_UNPAIRED
+    sides = ((pairing.a, pairing.partner_a, pairing.reasons_a), (pairing.b, pairing.partner_b, pairing.reasons_b))
+    for side, (records, partners, reasons) in enumerate(sides):
+        for i in pairing.unpaired(side):
+            link = records.links[i]
+            if link >= 0 and not records.labels[i] and partners[link] < 0:
+                reasons[i] = Unpaired.FORWARD_UNPAIRED

@@ -1,9 +1,51 @@
 """The state of one correspondence: partners, bases and reasons of both sides."""
 
+from array import array
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+
+import numpy as np
+import numpy.typing as npt
 
 from paritrace.correspondence.records import Records
 from paritrace.correspondence.vocabulary import Basis, Unpaired
+
+BASES = tuple(Basis)
+CODES = {basis: code for code, basis in enumerate(BASES, 1)}
+Places = npt.NDArray[np.int64]
+
+
+class Bases(Mapping[int, Basis]):
+    """Why each record of `a` is paired, a byte for each; those without a partner have none."""
+
+    def __init__(self, size: int) -> None:
+        self._codes = np.zeros(size, dtype=np.uint8)
+        self._single = self._codes.data
+
+    def __getitem__(self, i: int) -> Basis:
+        code = self._single[i] if 0 <= i < len(self._single) else 0
+        if not code:
+            raise KeyError(i)
+        return BASES[code - 1]
+
+    def __setitem__(self, i: int, basis: Basis) -> None:
+        self._single[i] = CODES[basis]
+
+    def set_all(self, places: Places, basis: Basis) -> None:
+        """Give many records one basis."""
+        self._codes[places] = CODES[basis]
+
+    def counts(self) -> Counter[Basis]:
+        """How many pairs stand on each basis."""
+        counts = np.bincount(self._codes, minlength=len(BASES) + 1).tolist()
+        return Counter({basis: count for basis, count in zip(BASES, counts[1:], strict=True) if count})
+
+    def __iter__(self) -> Iterator[int]:
+        return iter(np.flatnonzero(self._codes).tolist())
+
+    def __len__(self) -> int:
+        return int(np.count_nonzero(self._codes))
 
 
 @dataclass(slots=True)
@@ -12,9 +54,9 @@ class Pairing:
 
     a: Records
     b: Records
-    partner_a: list[int] = field(init=False)
-    partner_b: list[int] = field(init=False)
-    basis: dict[int, Basis] = field(init=False)  # by index in `a`
+    partner_a: "array[int]" = field(init=False)
+    partner_b: "array[int]" = field(init=False)
+    basis: Bases = field(init=False)  # by index in `a`
     reordered: set[int] = field(init=False)  # indices in `a`
     reasons_a: dict[int, Unpaired] = field(init=False)
     reasons_b: dict[int, Unpaired] = field(init=False)
@@ -22,9 +64,9 @@ class Pairing:
     fresh: list[tuple[int, int]] = field(init=False)  # pairs whose consequences were not followed yet
 
     def __post_init__(self) -> None:
-        self.partner_a = [-1] * len(self.a)
-        self.partner_b = [-1] * len(self.b)
-        self.basis = {}
+        self.partner_a = array("q", [-1]) * len(self.a)
+        self.partner_b = array("q", [-1]) * len(self.b)
+        self.basis = Bases(len(self.a))
         self.reordered = set()
         self.reasons_a = {}
         self.reasons_b = {}
@@ -40,7 +82,18 @@ class Pairing:
             self.reordered.add(i)
         self.fresh.append((i, j))
 
-    def leave(self, a: list[int], b: list[int], reason: Unpaired) -> None:
+    def pair_all(self, a: Places, b: Places, *, basis: Basis) -> None:
+        """Pair many records in place, of which none has a partner yet; nobody follows what links to them."""
+        np.asarray(self.partner_a)[a] = b
+        np.asarray(self.partner_b)[b] = a
+        self.basis.set_all(a, basis)
+
+    def unpaired(self, side: int) -> list[int]:
+        """The records of a side (0: a) that have no partner, rising."""
+        found: list[int] = np.flatnonzero(np.asarray((self.partner_a, self.partner_b)[side]) < 0).tolist()
+        return found
+
+    def leave(self, a: Iterable[int], b: Iterable[int], reason: Unpaired) -> None:
         """Say why these records of each side have no partner; a later rule may still find one."""
         for i in a:
             self.reasons_a[i] = reason

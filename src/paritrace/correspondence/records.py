@@ -69,6 +69,8 @@ class Records:
     flow: Callable[[int], tuple[Flow, ...]] = no_flow
     wider: Callable[[int], Hashable | None] = no_wider
     declared: frozenset[int] = frozenset()
+    anchored: Sequence[int] | None = None  # where `inputs` are what `anchor_inputs` gives; None: it must be asked
+    named: Sequence[Hashable] | None = None  # equal on both sides where `names` gives the same; None: it must be asked
 
     def __len__(self) -> int:
         return len(self.keys)

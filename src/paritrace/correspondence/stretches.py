@@ -1,8 +1,11 @@
 """Maximal unpaired stretches: what stands between two paired neighbours on one side or both (CP-8a, CP-21)."""
 
-from collections import defaultdict
-from collections.abc import Collection, Hashable
+from array import array
+from collections.abc import Collection, Hashable, Iterator, Sequence
 from dataclasses import dataclass, field
+
+import numpy as np
+import numpy.typing as npt
 
 from paritrace.correspondence.engine import Correspondence
 from paritrace.correspondence.records import Records
@@ -32,17 +35,21 @@ class Stretches:
     """All stretches, and for each record of each side the one that it belongs to (-1: none)."""
 
     found: list[Stretch]
-    of_a: list[int]
-    of_b: list[int]
+    of_a: "array[int]"
+    of_b: "array[int]"
 
 
 def stretches(of: Correspondence, *, leave_out: tuple[Collection[int], Collection[int]] = ((), ())) -> Stretches:
     """Find the stretches of a finished correspondence; records in `leave_out` take no part."""
+    sizes = (len(of.pairing.a), len(of.pairing.b))
+    result = Stretches(found=[], of_a=array("q", [-1]) * sizes[0], of_b=array("q", [-1]) * sizes[1])
+    unpaired = [[i for i in of.pairing.unpaired(side) if i not in leave_out[side]] for side in (0, 1)]
+    if not any(unpaired):
+        return result
     places: dict[tuple[int, Neighbours], int] = {}
-    result = Stretches(found=[], of_a=[-1] * len(of.pairing.a), of_b=[-1] * len(of.pairing.b))
+    marks = _child_marks(of)
     for side in (0, 1):
-        marks = _child_marks(of)
-        for home, items in _items(of, side, leave_out[side], marks).items():
+        for home, items in _items(of, side, unpaired[side], marks).items():
             _cut(side, result, home=home, items=items, places=places)
     return result
 
@@ -75,44 +82,54 @@ def _cut(
 
 
 def _items(
-    of: Correspondence,
-    side: int,
-    leave_out: Collection[int],
-    marks: tuple[dict[int, Neighbours], dict[int, Neighbours]],
+    of: Correspondence, side: int, unpaired: Sequence[int], marks: dict[int, Neighbours]
 ) -> dict[int, list[tuple[int, Neighbours | None]]]:
-    """For each paired scope its records and paired children by place; None marks an unpaired record."""
-    records = (of.pairing.a, of.pairing.b)[side]
-    partners = (of.pairing.partner_a, of.pairing.partner_b)[side]
+    """For each paired scope with unpaired records its records and paired children by place; None marks the former."""
     homes_of = _homes_by_scope(of, side)
-    found: dict[int, list[tuple[int, Neighbours | None]]] = defaultdict(list)
-    for index, partner in enumerate(partners):
-        if index in leave_out:
-            continue
-        home = of.homes[side][index]
-        if records.entries[index] and home >= 0 and partner >= 0:
-            continue  # the paired entry of a paired scope: its mark stands in the parent scope
-        if home < 0:
-            home = _attached(records, homes_of, index)
-            if home < 0:
-                continue
-        pair = None if partner < 0 else ((index, partner) if side == 0 else (partner, index))
-        found[home].append((index, pair))
-    for child, mark in marks[side].items():
+    homes = {i: _home(of, side, i, homes_of) for i in unpaired}
+    wanted = set(homes.values()) - {-1}
+    items: list[tuple[int, int, Neighbours | None]] = [(i, home, None) for i, home in homes.items()]
+    for i, partner in _paired_in(of, side, wanted):
+        items.append((i, _home(of, side, i, homes_of), (i, partner) if side == 0 else (partner, i)))
+    found: dict[int, list[tuple[int, Neighbours | None]]] = {}
+    for i, home, pair in sorted(items):
+        if home in wanted:
+            found.setdefault(home, []).append((i, pair))
+    for child, mark in marks.items():
         parent = _parent_home(of, side, child, homes_of)
-        if parent >= 0:
+        if parent in wanted:
             found[parent].append((mark[side], mark))
     return found
 
 
-def _child_marks(of: Correspondence) -> tuple[dict[int, Neighbours], dict[int, Neighbours]]:
+def _paired_in(of: Correspondence, side: int, homes: Collection[int]) -> Iterator[tuple[int, int]]:
+    """The paired records of these scopes, and those whose own scope has no partner.
+
+    The paired entry of a paired scope is left out: its mark stands in the parent scope.
+    """
+    partners = np.asarray((of.pairing.partner_a, of.pairing.partner_b)[side])
+    entries = np.asarray((of.pairing.a, of.pairing.b)[side].entries, dtype=np.bool_)
+    here = np.asarray(of.homes[side])
+    inside = (here < 0) | (~entries & np.isin(here, list(homes)))
+    places = np.flatnonzero((partners >= 0) & inside)
+    return zip(places.tolist(), partners[places].tolist(), strict=True)
+
+
+def _home(of: Correspondence, side: int, index: int, homes: dict[tuple[Hashable, int], int]) -> int:
+    """The paired scope that a record stands in, or that its own scope, which has no partner, stands in; -1: none."""
+    home = of.homes[side][index]
+    return home if home >= 0 else _attached((of.pairing.a, of.pairing.b)[side], homes, index)
+
+
+def _child_marks(of: Correspondence) -> dict[int, Neighbours]:
     """For each paired scope the first record of it on each side."""
-    first: tuple[dict[int, int], dict[int, int]] = ({}, {})
-    for side in (0, 1):
-        for index, home in enumerate(of.homes[side]):
-            if home >= 0:
-                first[side].setdefault(home, index)
-    marks = {home: (index, first[1][home]) for home, index in first[0].items() if home in first[1]}
-    return marks, marks
+    first, second = (_firsts(np.asarray(homes)) for homes in of.homes)
+    return {home: (index, second[home]) for home, index in first.items() if home in second}
+
+
+def _firsts(homes: npt.NDArray[np.int64]) -> dict[int, int]:
+    values, places = np.unique(homes, return_index=True)
+    return {home: place for home, place in zip(values.tolist(), places.tolist(), strict=True) if home >= 0}
 
 
 def _homes_by_scope(of: Correspondence, side: int) -> dict[tuple[Hashable, int], int]:

@@ -1,0 +1,128 @@
+"""Where the differing inputs of many pairs come from on both sides, found at once (CP-8, CP-17, CP-20)."""
+
+from array import array
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+
+from paritrace.compare.agreement import Sides, Verdict
+from paritrace.compare.flows import FromOrigin, named
+from paritrace.compare.lookups import Numbers, compact, pairs_of
+from paritrace.compare.slot_pairs import MAX_SLOTS
+from paritrace.compare.translate import Side
+from paritrace.evidence.call_batches import FROM_ORIGIN
+
+OTHERWISE = -1
+"""In `makers`: neither a differing output of one pair nor one name is read: to be looked at singly."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class InputSources:
+    """One number for each differing input of the calls asked for, from `first[i]` on, in the verdict's order.
+
+    `makers` >= 0: the call of the baseline of which both sides read the same output, which differs; `told` numbers how
+    it is told. Below `OTHERWISE`: both sides read what has the name `origins[-2 - maker]`.
+    """
+
+    first: "array[int]"
+    makers: "array[int]"
+    told: "array[int]"
+    origins: list[FromOrigin]
+
+
+def input_sources(sides: Sides, verdicts: Mapping[int, Verdict]) -> InputSources:
+    """Find the sources of all differing inputs."""
+    calls, places = array("q"), array("q")
+    first = array("q", [-1]) * len(sides.pairing.partner_a)
+    for i, verdict in verdicts.items():
+        if verdict.inputs:
+            first[i] = len(calls)
+            calls.extend([i] * len(verdict.inputs))
+            places.extend(verdict.inputs)
+    found = _makers(sides, np.asarray(calls), np.asarray(places), verdicts)
+    function, scope = (sides.baseline.calls.column(name) for name in ("function", "scope"))
+    made = np.maximum(found.makers, 0)
+    _, told = pairs_of(function[made], scope[made])
+    return InputSources(first=first, makers=compact(found.makers, "q"), told=compact(told, "q"), origins=found.names)
+
+
+@dataclass(frozen=True, slots=True)
+class _Found:
+    makers: Numbers
+    names: list[FromOrigin]
+
+
+def _makers(sides: Sides, calls: Numbers, places: Numbers, verdicts: Mapping[int, Verdict]) -> _Found:
+    ours, theirs = sides.baseline, sides.candidate
+    partners = np.asarray(sides.pairing.partner_a)
+    slots = ours.calls.column("first")[calls] + places
+    others = theirs.calls.column("first")[partners[calls]] + places
+    same = _same_slots(sides, calls, partners[calls], slots=slots, others=others)
+    calls, slots, others = calls[same], slots[same], others[same]
+    output, other_output = ours.calls.column("output")[slots], theirs.calls.column("output")[others]
+    made = (output != FROM_ORIGIN) & (other_output != FROM_ORIGIN)
+    left = np.where(made, ours.index_of.places(ours.calls.column("source")[slots]), OTHERWISE)
+    right = np.where(made, theirs.index_of.places(theirs.calls.column("source")[others]), OTHERWISE)
+    one = (left >= 0) & (right >= 0) & (partners[left] == right) & (output == other_output)
+    one &= _differ(len(partners), verdicts, left, output)
+    both = (output == FROM_ORIGIN) & (other_output == FROM_ORIGIN)
+    names, origins = _names(ours, theirs, slots, others, both=both)
+    makers = np.full(len(same), OTHERWISE)
+    makers[np.flatnonzero(same)] = np.where(one, left, names)
+    return _Found(makers, origins)
+
+
+def _same_slots(sides: Sides, calls: Numbers, partners: Numbers, *, slots: Numbers, others: Numbers) -> Numbers:
+    """Whether the other call's slot at the same place bears the same name, and no other of its inputs does."""
+    ours, theirs = sides.baseline.words, sides.candidate.words
+    inside = (calls >= 0) & (others < theirs.middle[partners])
+    same: Numbers = inside.copy()
+    same[inside] = ours.names[slots[inside]] == theirs.names[others[inside]]
+    return same & ~np.isin(partners, _with_namesakes(sides.candidate, np.unique(partners)))
+
+
+def _with_namesakes(side: Side, calls: Numbers) -> Numbers:
+    """The calls of which two inputs bear one name."""
+    words = side.words
+    counts = words.middle[calls] - words.first[calls]
+    owners = np.repeat(calls, counts)
+    within = np.arange(len(owners)) - np.repeat(np.cumsum(counts) - counts, counts)
+    names = words.names[words.first[owners] + within].astype(np.int64)
+    order = np.lexsort((names, owners))
+    owners, names = owners[order], names[order]
+    twice = (owners[1:] == owners[:-1]) & (names[1:] == names[:-1])
+    found: Numbers = np.unique(owners[1:][twice])
+    return found
+
+
+def _differ(size: int, verdicts: Mapping[int, Verdict], makers: Numbers, outputs: Numbers) -> Numbers:
+    """Whether that output of that call differs, where its place is below the width of a word."""
+    words = array("Q", bytes(8 * size))
+    word = lru_cache(maxsize=None)(_word)
+    for i, verdict in verdicts.items():
+        if verdict.outputs:
+            words[i] = word(verdict.outputs)
+    shift = np.clip(outputs, 0, MAX_SLOTS).astype(np.uint64)
+    bit = (np.asarray(words)[np.maximum(makers, 0)] >> shift) & np.uint64(1)
+    found: Numbers = (makers >= 0) & (outputs >= 0) & (outputs < MAX_SLOTS) & (bit != 0)
+    return found
+
+
+def _word(places: tuple[int, ...]) -> int:
+    return sum(1 << place for place in set(places) if place < MAX_SLOTS)
+
+
+def _names(
+    ours: Side, theirs: Side, slots: Numbers, others: Numbers, *, both: Numbers
+) -> tuple[Numbers, list[FromOrigin]]:
+    """`-2 - n` where both sides read from the nth name; `OTHERWISE` anywhere else."""
+    places = np.flatnonzero(both)
+    left, right = ours.calls.column("source")[slots[places]], theirs.calls.column("source")[others[places]]
+    pairs, where = pairs_of(left, right)
+    names = [(named(ours, x), named(theirs, y)) for x, y in pairs]
+    codes = [-2 - n if x == y else OTHERWISE for n, (x, y) in enumerate(names)]
+    found = np.full(len(slots), OTHERWISE)
+    found[places] = np.array(codes, dtype=np.int64)[where]
+    return found, [x for x, _ in names]
