@@ -32,7 +32,10 @@ def test_every_version_of_the_development_environment_is_pinned() -> None:
 
 
 def test_the_package_itself_states_lower_bounds_only() -> None:
-    assert [line for line in PROJECT["dependencies"] if not re.fullmatch(r"[a-z]+>=[0-9.]+", line)] == []
+    bounded = [line for line in PROJECT["dependencies"] if not re.fullmatch(r"[a-z0-9]+>=[0-9.]+", line)]
+    assert bounded == [
+        "protobuf>=6.31.1,<8"
+    ]  # a major version of it refuses messages that an older one made (ADR 0024)
 
 
 def test_torch_is_not_needed_by_the_core() -> None:

@@ -13,12 +13,12 @@ from paritrace.compare.joined_outcomes import resume_apart, resume_unknown, rows
 from paritrace.compare.policy import Verdict
 from paritrace.compare.result import AROUND_RUNGS, Comparison, Finding, Mark
 from paritrace.errors import RequestError
+from paritrace.reports.formats import UNLIMITED, Allowed
 from paritrace.reports.leading import is_rows
 
 Decorated = TypeVar("Decorated", bound=Callable[..., Any])
 
 INSIDE_ENVELOPE = "inside-envelope"
-UNLIMITED = -1
 STATES = frozenset({"data", "weights", "rng"})  # rungs of what a step begins with
 
 
@@ -77,6 +77,11 @@ def _allowed(text: str, *, envelope: bool) -> int:
         fix="give --allow undetermined, with a number --allow undetermined=20"
         + (f", or --allow {INSIDE_ENVELOPE}" if envelope else ""),
     )
+
+
+def allowed_by(asked: Judgement, /) -> Allowed:
+    """Return what reports are to take as accepted."""
+    return Allowed(undetermined=asked.allowed, inside_envelope=asked.inside_envelope)
 
 
 _OF_VERDICT = {

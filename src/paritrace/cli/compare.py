@@ -9,32 +9,22 @@ import click
 from msgspec import Struct
 
 from paritrace import __version__
-from paritrace.cli.allowances import judgement, judgement_options, status_of_comparison
+from paritrace.cli.allowances import Judgement, allowed_by, judgement, judgement_options, status_of_comparison
+from paritrace.cli.delivering import deliver
 from paritrace.cli.engines import Engine, engine_options, pool_of
 from paritrace.cli.options import json_option
-from paritrace.cli.output import note, write_json_bytes
+from paritrace.cli.output import ExitStatus
 from paritrace.cli.progress import progress
-from paritrace.cli.screens import write_screen
-from paritrace.errors import ParitraceError, RequestError
-from paritrace.reports.formats import NAMES, format_of, of_comparisons, suffixes
+from paritrace.cli.report_options import Output, report_options, require_a_place
+from paritrace.errors import RequestError
 
 if TYPE_CHECKING:
     from paritrace.compare.judged_by import JudgedBy
     from paritrace.compare.policy import LoadedPolicy
     from paritrace.compare.renamings import Renaming
-    from paritrace.compare.result import Comparison
     from paritrace.compare.resume_boundary import Asked
     from paritrace.compare.settings import Settings
-    from paritrace.reports.keeping import Keeping
     from paritrace.runs.reading import Run
-
-
-class Output(Struct, frozen=True):
-    """Where results go. `formats` empty: all of them in a folder, text on stdout."""
-
-    path: Path | None
-    formats: tuple[str, ...]
-    as_json: bool
 
 
 class Judges(Struct, frozen=True):
@@ -48,10 +38,7 @@ class Judges(Struct, frozen=True):
 @click.command()
 @click.argument("base", type=click.Path(path_type=Path))
 @click.argument("cand", type=click.Path(path_type=Path))
-@click.option(
-    "-o", "--output", type=click.Path(path_type=Path), metavar="PATH", help="Folder for everything, or a file."
-)
-@click.option("--format", "formats", multiple=True, type=click.Choice(NAMES), help="Only these; repeatable.")
+@report_options
 @click.option("--ranks", metavar="R", help="Ranks to compare, as 0,1 [default: all].")
 @click.option("--steps", metavar="A:B", help="Steps to compare, half-open [default: all].")
 @click.option(
@@ -142,8 +129,8 @@ def compare(  # noqa: PLR0913  one parameter per option of the synopsis; they be
     )
     judges = Judges(envelope=envelope, repeats=repeats, resume=None if resume is None else parse_resume(resume))
     output_to = Output(path=output, formats=formats, as_json=as_json)
-    found = _compared((base, cand), settings, judges, Engine(engine, workers), output=output_to)
-    return status_of_comparison(found, asked)
+    require_a_place(output_to)
+    return _compared((base, cand), settings, judges, Engine(engine, workers), (output_to, asked))
 
 
 def read_maps(maps: Sequence[str]) -> "tuple[Renaming, ...]":
@@ -179,8 +166,12 @@ def read_policy(path: Path, *, allow: Sequence[str] = ()) -> "LoadedPolicy":
 
 
 def _compared(
-    paths: tuple[Path, Path], settings: "Settings", judges: Judges, engine: Engine, *, output: Output
-) -> "Comparison":
+    paths: tuple[Path, Path],
+    settings: "Settings",
+    judges: Judges,
+    engine: Engine,
+    wanted: tuple[Output, Judgement],
+) -> ExitStatus:
     from paritrace.compare.engine import compare as compare_runs
     from paritrace.compare.repeats_joined import with_repeats
     from paritrace.compare.resume_joined import resumed
@@ -189,8 +180,8 @@ def _compared(
     from paritrace.reports.sources import sources_of
     from paritrace.runs.reading import open_run
 
-    _require_a_place(output)
     base, cand = paths
+    output, asked = wanted
     with progress() as stage, open_run(base) as baseline, open_run(cand) as candidate, ExitStack() as opened:
         stage("comparing")
         if judges.resume is not None:
@@ -210,10 +201,13 @@ def _compared(
             made_by=f"paritrace {__version__}",
             judge_seconds=judging_seconds(result, baseline=baseline, candidate=candidate),
             narrow_seconds=narrowing_seconds(baseline=baseline, candidate=candidate),
+            runs=(baseline, candidate),
+            allowed=allowed_by(asked),
         )
         stage("writing the result")
-        _deliver(keeping, output)
-    return result
+        status = status_of_comparison(result, asked)
+        deliver(keeping, output, status=status)
+    return status
 
 
 def judged_by(baseline: "Run", judges: Judges, *, opened: ExitStack) -> "JudgedBy | None":
@@ -241,105 +235,3 @@ def judged_by(baseline: "Run", judges: Judges, *, opened: ExitStack) -> "JudgedB
             f"{judges.envelope} holds no perturbed draws", code="no_draws", fix="make them: paritrace run --perturb 8 …"
         )
     return JudgedBy(PERTURBED, tuple(opened.enter_context(open_run(path)) for path in paths), origin)
-
-
-def _require_a_place(output: Output) -> None:
-    """Refuse before anything is read what could not be delivered."""
-    if output.path is None and (len(output.formats) > 1 or "parquet" in output.formats):
-        raise RequestError(
-            f"--format {' --format '.join(output.formats)} needs a place",
-            code="no_place_for_format",
-            fix="name a folder or file with -o",
-        )
-    if output.path is not None and not output.formats and _is_unknown(output.path):
-        raise RequestError(
-            f"no format of a comparison is written to {output.path.name}",
-            code="no_such_format",
-            fix=f"name a file that ends in {suffixes()}, or a folder (one that is there, or a name without a suffix)",
-        )
-
-
-def _is_unknown(path: Path) -> bool:
-    return bool(path.suffix) and not path.is_dir() and format_of(path) is None
-
-
-def _deliver(keeping: "Keeping", output: Output) -> None:
-    from paritrace.files import LOCAL
-    from paritrace.reports.keeping import write_one
-
-    if output.path is None:
-        _keep_beside_candidate(keeping, output)
-        return
-    name = _one_format(output)
-    if name is not None:
-        write_one(keeping, output.path, name=name, files=LOCAL)
-        _print(keeping.comparison, output, directory=None, found=False)
-        return
-    _keep_in_folder(keeping, output.path, output)
-
-
-def _one_format(output: Output) -> str | None:
-    """Return the format of the file that `-o` names, None when it names a folder."""
-    if output.path is None or output.path.is_dir() or len(output.formats) > 1:
-        return None
-    if output.formats:
-        return output.formats[0] if output.path.suffix else None
-    form = format_of(output.path)
-    return None if form is None else form.name
-
-
-def _keep_in_folder(keeping: "Keeping", directory: Path, output: Output) -> None:
-    from msgspec.structs import replace
-
-    from paritrace.files import LOCAL
-    from paritrace.reports.keeping import keep
-
-    wanted = replace(keeping, formats=output.formats or of_comparisons())
-    comparison = keep(wanted, directory, files=LOCAL)
-    _print(comparison, output, directory=directory, found=False)
-
-
-def _keep_beside_candidate(keeping: "Keeping", output: Output) -> None:
-    """Keep the result below the candidate; where that cannot be written, say so and print it all the same."""
-    from paritrace.clock import SYSTEM
-    from paritrace.files import LOCAL
-    from paritrace.reports.keeping import default_directory, keep, remember
-
-    directory = _seen_from_here(default_directory(keeping))
-    try:
-        comparison = keep(keeping, directory, files=LOCAL, found_without_name=True)
-        remember(keeping, files=LOCAL, clock=SYSTEM)
-    except ParitraceError as error:  # a full disk, a read-only run, something damaged in the way: the answer is due
-        note(f"the result was not kept: {error.message}; name another place with -o")
-        _print(keeping.comparison, output, directory=None, found=False)
-        return
-    costs = (keeping.judge_seconds, keeping.narrow_seconds)
-    _print(comparison, output, directory=directory, found=True, costs=costs)
-
-
-def _seen_from_here(directory: Path) -> Path:
-    """The shorter spelling of a folder below the present one: it is read and typed by people."""
-    here = Path.cwd()
-    return directory.relative_to(here) if directory.is_relative_to(here) else directory
-
-
-def _print(
-    comparison: "Comparison",
-    output: Output,
-    *,
-    directory: Path | None,
-    found: bool,
-    costs: tuple[int | None, int | None] = (None, None),
-) -> None:
-    if output.as_json or output.formats == ("json",):
-        from msgspec.structs import replace
-
-        from paritrace.reports.documents import comparison_document
-
-        reports = comparison.reports if directory is None else comparison.reports | {"directory": str(directory)}
-        write_json_bytes(comparison_document(replace(comparison, reports=reports)))
-        return
-    from paritrace.reports.first_screen import Kept, first_screen
-
-    kept = None if directory is None else Kept(str(directory), found, *costs)
-    write_screen(first_screen(comparison, kept=kept))

@@ -49,6 +49,13 @@ def write_text(text: str) -> None:
     click.echo(text)
 
 
+class Printed:
+    """Stdout as a sink of a report."""
+
+    def write(self, data: bytes, /) -> None:
+        click.echo(data, nl=False)
+
+
 def note(text: str) -> None:
     """Print a remark, progress or warning on stderr, so that stdout stays one document."""
     click.echo(text, err=True)

@@ -109,6 +109,9 @@ class _Spelling:
             group=self._group(ours) if paired else None,
             slots=self._slots(call, judgement, index),
             scalars=self._scalars_of(call),
+            thread=side.recorded.names.get(call.thread, "main"),
+            start_ns=call.start_ns,
+            duration_ns=call.duration_ns,
         )
 
     def _scalars_of(self, call: Call) -> str:

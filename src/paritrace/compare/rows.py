@@ -91,6 +91,9 @@ class CallRow(Struct, frozen=True, gc=False):
     group: Group | None = None
     slots: tuple[SlotRow, ...] = ()
     scalars: str = ""  # the arguments that are no tensors, as `name=value`
+    thread: str = ""
+    start_ns: int = -1  # since the session started, monotonic; -1: not known
+    duration_ns: int = -1
 
     @property
     def validation(self) -> Validation | None:

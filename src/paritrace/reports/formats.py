@@ -37,8 +37,15 @@ class Cut(Struct, frozen=True):
     """Which calls a trace shows; None: all. `steps` is half-open. The writer says what it left out."""
 
     ranks: tuple[int, ...] | None = None
-    steps: tuple[int, int] | None = None
+    steps: tuple[int, int | None] | None = None
     max_events: int | None = None
+
+    def takes_step(self, step: int, /) -> bool:
+        """Whether calls of this step are shown."""
+        if self.steps is None:
+            return True
+        first, end = self.steps
+        return first <= step and (end is None or step < end)
 
 
 class OfComparison(Struct, frozen=True):
@@ -72,7 +79,7 @@ class Format(Struct, frozen=True):
     `comparison` and `check` name their writers as `module:function`, loaded when they are used: called with
     OfComparison or OfCheck and a Sink, they return nothing. "" where there is no such writer. `per_rank`: `file` is a
     folder with one file for each rank, made with a Cut. `streaming`: written as rows are read. `bounded`: says what it
-    leaves out.
+    leaves out. `binary`: nothing that a terminal takes.
     """
 
     name: str
@@ -84,11 +91,45 @@ class Format(Struct, frozen=True):
     streaming: bool = False
     bounded: bool = False
     per_rank: bool = False
+    binary: bool = False
 
 
 _OF_RESULTS = "paritrace.reports.results"
+_MARKDOWN = "paritrace.reports.markdown"
+_JUNIT = "paritrace.reports.junit"
+_TRACES = "paritrace.reports.traces"
 _TABLE = (  # in the order of writing: what names the others comes last
-    Format("parquet", (".parquet",), "calls.parquet", f"{_OF_RESULTS}:parquet", streaming=True),
+    Format("parquet", (".parquet",), "calls.parquet", f"{_OF_RESULTS}:parquet", streaming=True, binary=True),
+    Format(
+        "markdown",
+        (".md",),
+        "report.md",
+        f"{_MARKDOWN}.of_comparison:write",
+        "check.md",
+        f"{_MARKDOWN}.of_check:write",
+        bounded=True,
+    ),
+    Format(
+        "junit",
+        (".junit.xml", ".xml"),
+        "report.junit.xml",
+        f"{_JUNIT}:comparison",
+        "check.junit.xml",
+        f"{_JUNIT}:check",
+        bounded=True,
+    ),
+    Format(
+        "pftrace",
+        (".pftrace",),
+        "traces",
+        f"{_TRACES}.of_comparison:write",
+        "traces",
+        f"{_TRACES}.of_check:write",
+        streaming=True,
+        bounded=True,
+        per_rank=True,
+        binary=True,
+    ),
     Format(
         "text",
         (".txt",),
@@ -110,7 +151,11 @@ _TABLE = (  # in the order of writing: what names the others comes last
     Format("json", (".json",), "comparison.json", f"{_OF_RESULTS}:json", "check.json", f"{_OF_RESULTS}:check_json"),
 )
 FORMATS = {form.name: form for form in _TABLE}
-NAMES = tuple(FORMATS)
+GITHUB = "github"  # annotations and the summary of a step: no file of ours
+CHROME = "chrome-json"  # of `paritrace export` alone: lossy
+CHROME_SUFFIX = ".chrome.json"
+_ORDER = ("text", "json", "markdown", "html", "junit", GITHUB, "pftrace", "parquet")  # as people read them
+NAMES = tuple(name for name in _ORDER if name in FORMATS or name == GITHUB)
 
 
 def of_comparisons() -> tuple[str, ...]:

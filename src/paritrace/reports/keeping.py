@@ -95,6 +95,11 @@ def write_one(keeping: Keeping, /, path: Path, *, name: str, files: Files) -> No
         _write_into(_given(keeping, keeping.comparison, None), name, sink)
 
 
+def write_into(keeping: Keeping, name: str, sink: Sink, /, *, kept: Kept | None) -> None:
+    """Writes one document to a sink; `kept` says where the others lie."""
+    _write_into(_given(keeping, keeping.comparison, kept), name, sink)
+
+
 def _given(keeping: Keeping, comparison: Comparison, kept: Kept | None) -> OfComparison:
     return OfComparison(
         comparison=comparison,

@@ -93,9 +93,15 @@ SCHEMA = pa.schema(
         ("slots", pa.list_(SLOT)),
         ("scalars", _WORD),
         ("validation", _WORD),
+        ("thread", _WORD),
+        ("start_ns", pa.int64()),
+        ("duration_ns", pa.int64()),
     ]
 )
-PLAIN = tuple(name for name in SCHEMA.names if name not in {"partner", "slots"})  # columns that are a field as it is
+KNOWN_FROM_0 = ("partner", "start_ns", "duration_ns")  # a row says -1 where there is none, a table null
+PLAIN = tuple(
+    name for name in SCHEMA.names if name not in {*KNOWN_FROM_0, "slots"}
+)  # columns that are a field as it is
 
 
 class Sink(Protocol):
@@ -129,7 +135,9 @@ def _batches(rows: Iterable[CallRow]) -> Iterator[list[CallRow]]:
 
 def _record_batch(rows: list[CallRow], *, schemes: Mapping[str, str]) -> pa.RecordBatch:
     columns = {name: [getattr(row, name) for row in rows] for name in PLAIN}
-    columns["partner"] = [row.partner if row.partner >= 0 else None for row in rows]
+    for name in KNOWN_FROM_0:
+        values = [getattr(row, name) for row in rows]
+        columns[name] = [value if value >= 0 else None for value in values]
     arrays = [
         _slots(rows, schemes=schemes) if field.name == "slots" else pa.array(columns[field.name], type=field.type)
         for field in SCHEMA

@@ -1,0 +1,1 @@
+"""Results and runs as traces that Perfetto opens: native track events, one file for each rank (SU-8)."""

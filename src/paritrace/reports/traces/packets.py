@@ -1,0 +1,234 @@
+"""Writes packets through perfetto's own messages: names interned, chunks compressed, the last packet a count (SU-8)."""
+
+import hashlib
+import json
+import zlib
+from typing import Any
+
+from msgspec.structs import asdict
+from perfetto.protos.perfetto.trace import perfetto_trace_pb2 as messages
+
+from paritrace.reports.formats import Sink
+from paritrace.reports.traces.events import Event, Tally
+from paritrace.reports.traces.texts import integer, number, text
+
+CHUNK_PACKETS = 4096  # about 600 kB before compression
+COMPRESSION = 6
+BOOTTIME, REALTIME = 6, 1  # ids of perfetto's builtin clocks
+COMPLETE = "paritrace.complete"
+VALUES_INTERNED = frozenset(
+    {
+        "basis",
+        "correspondence",
+        "difference_class",
+        "group",
+        "level",
+        "module",
+        "phase",
+        "reason",
+        "status",
+        "validation",
+    }
+)  # keys whose values are few
+MOST_INTERNED = 100_000  # of each table: bounds the memory of a source with endless names
+
+_Type = messages.TrackEvent.Type
+_BEGIN, _END, _INSTANT, _COUNTER = (
+    _Type.TYPE_SLICE_BEGIN,
+    _Type.TYPE_SLICE_END,
+    _Type.TYPE_INSTANT,
+    _Type.TYPE_COUNTER,
+)
+_CLEARED = messages.TracePacket.SequenceFlags.SEQ_INCREMENTAL_STATE_CLEARED
+_NEEDED = messages.TracePacket.SequenceFlags.SEQ_NEEDS_INCREMENTAL_STATE
+
+
+class Packets:
+    """The packets of one sequence. Nothing is in the sink before a chunk is full; `close` writes the rest."""
+
+    def __init__(self, sink: Sink, *, sequence: int) -> None:
+        self._sink = sink
+        self._sequence = sequence
+        self._chunk: Any = messages.Trace()
+        self._packets = self._chunk.packet
+        self._digest = hashlib.sha256()
+        self._num_packets = 0
+        self._tables: dict[str, dict[Any, int]] = {
+            name: {} for name in ("event_categories", "event_names", "debug_annotation_names", "source_locations")
+        }
+        self._values: dict[str, int] = {}
+
+    # --- descriptions --------------------------------------------------------------------------------------------
+
+    def begin_sequence(self, *, clocks: dict[int, int]) -> None:
+        """The first packet: nothing before it counts; what the clocks show at time 0."""
+        packet = self._packet(0)
+        packet.sequence_flags = _CLEARED | _NEEDED
+        packet.first_packet_on_sequence = True
+        packet.trace_packet_defaults.timestamp_clock_id = BOOTTIME
+        snapshot = self._packet(0).clock_snapshot
+        snapshot.primary_trace_clock = BOOTTIME
+        for identity, value in clocks.items():
+            snapshot.clocks.add(clock_id=identity, timestamp=value)
+
+    def process(self, track: int, *, pid: int, name: str, labels: tuple[str, ...]) -> None:
+        descriptor = self._packet(None).track_descriptor
+        descriptor.uuid = track
+        descriptor.process.pid = pid
+        descriptor.process.process_name = text(name)
+        descriptor.process.process_labels.extend(map(text, labels))
+        descriptor.process_ordering = messages.TrackDescriptor.ProcessOrdering.PROCESS_ORDERING_EXPLICIT
+        descriptor.sibling_order_rank = pid
+        descriptor.child_ordering = messages.TrackDescriptor.ChildTracksOrdering.EXPLICIT
+
+    def track(self, track: int, *, parent: int, name: str, order: int, description: str = "") -> Any:
+        descriptor = self._packet(None).track_descriptor
+        descriptor.uuid = track
+        descriptor.parent_uuid = parent
+        descriptor.name = text(name)
+        descriptor.sibling_order_rank = order
+        descriptor.child_ordering = messages.TrackDescriptor.ChildTracksOrdering.EXPLICIT
+        if description:
+            descriptor.description = text(description)
+        return descriptor
+
+    def counter(self, track: int, *, parent: int, name: str, unit: str, order: int) -> None:
+        self.track(track, parent=parent, name=name, order=order).counter.unit_name = unit
+
+    # --- events --------------------------------------------------------------------------------------------------
+
+    def begin(self, track: int, event: Event) -> None:
+        self._event(track, event, _BEGIN)
+
+    def end(self, track: int, at: int) -> None:
+        packet = self._packet(at)
+        packet.track_event.type = _END
+        packet.track_event.track_uuid = track
+
+    def instant(self, track: int, event: Event) -> None:
+        self._event(track, event, _INSTANT)
+
+    def count(self, track: int, at: int, value: float) -> None:
+        event = self._packet(at).track_event
+        event.type = _COUNTER
+        event.track_uuid = track
+        event.double_counter_value = value
+
+    def _event(self, track: int, event: Event, kind: int) -> None:
+        packet = self._packet(event.start_ns)
+        filled = packet.track_event
+        filled.type = kind
+        filled.track_uuid = track
+        filled.name_iid = self._interned(packet, "event_names", event.name)
+        if event.category:
+            filled.category_iids.append(self._interned(packet, "event_categories", event.category))
+        if event.file:
+            filled.source_location_iid = self._location(packet, (event.file, event.function, event.line))
+        if event.flow:
+            (filled.terminating_flow_ids if event.flow_ends else filled.flow_ids).append(event.flow)
+        for name, value in event.arguments:
+            annotation = filled.debug_annotations.add()
+            annotation.name_iid = self._interned(packet, "debug_annotation_names", name)
+            self._fill(packet, annotation, name, value)
+
+    def _fill(self, packet: Any, annotation: Any, name: str, value: str | float | bool) -> None:
+        kind = type(value)
+        if kind is bool:
+            annotation.bool_value = value
+            return
+        if kind is int:
+            value = integer(value)  # type: ignore[arg-type]  # its type was asked for
+            if type(value) is int:
+                annotation.int_value = value
+                return
+        elif kind is float:
+            value = number(value)  # type: ignore[arg-type]
+            if type(value) is float:
+                annotation.double_value = value
+                return
+        known = self._value(packet, str(value)) if name in VALUES_INTERNED else 0
+        if known:
+            annotation.string_value_iid = known
+        else:
+            annotation.string_value = text(str(value))
+
+    # --- interning -----------------------------------------------------------------------------------------------
+
+    def _interned(self, packet: Any, table: str, name: str) -> int:
+        known = self._tables[table]
+        identity = known.get(name)
+        if identity is None:
+            shown = name
+            if len(known) >= MOST_INTERNED:
+                shown, name = "(more names than a trace may hold)", ""
+                if name in known:
+                    return known[name]
+            identity = known[name] = len(known) + 1
+            entry = getattr(packet.interned_data, table).add()
+            entry.iid = identity
+            entry.name = text(shown)
+        return identity
+
+    def _location(self, packet: Any, place: tuple[str, str, int]) -> int:
+        known = self._tables["source_locations"]
+        identity = known.get(place)
+        if identity is None:
+            identity = known[place] = len(known) + 1
+            entry = packet.interned_data.source_locations.add()
+            entry.iid = identity
+            entry.file_name = text(place[0])
+            entry.function_name = text(place[1])
+            entry.line_number = max(0, place[2])
+        return identity
+
+    def _value(self, packet: Any, value: str) -> int:
+        identity = self._values.get(value)
+        if identity is None:
+            if len(self._values) >= MOST_INTERNED:
+                return 0
+            identity = self._values[value] = len(self._values) + 1
+            entry = packet.interned_data.debug_annotation_string_values.add()
+            entry.iid = identity
+            entry.str = text(value).encode()
+        return identity
+
+    # --- chunks --------------------------------------------------------------------------------------------------
+
+    def _packet(self, at: int | None) -> Any:
+        if len(self._packets) >= CHUNK_PACKETS:
+            self._flush()
+        packet = self._packets.add()
+        packet.trusted_packet_sequence_id = self._sequence
+        packet.sequence_flags = _NEEDED
+        if at is not None:
+            packet.timestamp = at
+        return packet
+
+    def _flush(self) -> None:
+        self._num_packets += len(self._packets)
+        outer = messages.Trace()
+        outer.packet.add().compressed_packets = zlib.compress(self._chunk.SerializeToString(), COMPRESSION)
+        self._write(outer.SerializeToString())
+        self._chunk = messages.Trace()
+        self._packets = self._chunk.packet
+
+    def _write(self, data: bytes) -> None:
+        self._digest.update(data)
+        self._sink.write(data)
+
+    def close(self, track: int, tally: Tally, *, at: int, facts: dict[str, str]) -> None:
+        """Write what is left, then the packet that says how much there is: a file without it is not whole."""
+        self._flush()
+        last = messages.Trace()
+        packet = last.packet.add()
+        packet.trusted_packet_sequence_id = self._sequence
+        packet.timestamp = at
+        packet.track_event.type = _INSTANT
+        packet.track_event.track_uuid = track
+        packet.track_event.name = COMPLETE
+        told = asdict(tally) | {"packets": self._num_packets, "sha256": self._digest.hexdigest()} | facts
+        for name, value in told.items():
+            annotation = packet.track_event.debug_annotations.add()
+            annotation.name = name
+            annotation.string_value = value if isinstance(value, str) else json.dumps(value, sort_keys=True)
+        self._write(last.SerializeToString())
