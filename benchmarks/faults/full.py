@@ -2,7 +2,8 @@
 
 Rows are appended to files, so that a run that was stopped goes on with the pairs that are not there yet. With `--jobs`,
 several go on side by side: pairs are dealt out by their baseline, so that none is captured twice. Ends with 0 when all
-pairs are done, 3 when the time was up before; `--result` writes down what there is, either way.
+pairs are done, 3 when the time was up before, 1 when a workload itself failed and so tells nothing; `--result` writes
+down what there is, either way.
 """
 
 import argparse
@@ -34,7 +35,8 @@ from benchmarks.faults.placing import Mode, Placed, placed
 from benchmarks.faults.ranked_placing import Ranked, ranked_pairs
 from benchmarks.faults.result import write_result
 from benchmarks.faults.store import Kept, NotCapturedError, Store
-from benchmarks.faults.warm import warm_up
+from benchmarks.faults.tally import BROKEN
+from benchmarks.faults.warm import CaptureFailedError, warm_up
 from paritrace.compare.checks import check
 from paritrace.compare.result import Comparison
 from paritrace.runs.reading import open_run
@@ -42,6 +44,7 @@ from paritrace.runs.reading import open_run
 Row = dict[str, Any]
 Pair = Placed | Drawn | Ranked
 UNFINISHED = 3
+NOT_RUN = 1  # a workload of the suite's own failed: its pair says nothing
 DAY_SECONDS = 86_400  # longer than all pairs take on one core
 STOP_SECONDS = 130  # a capture that hangs is given up after 120
 BELOW = 1.0  # in float64 the mistake moves nothing by more than the largest of the draws does
@@ -66,13 +69,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
         rows = [row for path in files_of(options) for row in rows_of(path)]
         command = f"python -m benchmarks.faults.full {' '.join(words)}"
         write_result(rows, Path(options.result), command=command, num_pairs=len(every_pair(options)))
+        status = status or (NOT_RUN if any(row["kind"] == BROKEN for row in rows) else 0)
     return status
 
 
 def alone(options: argparse.Namespace) -> int:
     """Score the pairs of one shard in this process."""
     out = Path(options.out)
-    known = {row["id"] for path in files_of(options) for row in rows_of(path)} if options.resume else set()
+    rows = [row for path in files_of(options) for row in rows_of(path)] if options.resume else []
+    known = {row["id"] for row in rows if row["kind"] != BROKEN}
     store = Store(Path(options.runs).resolve(), may_capture=not options.compare_only)
     wanted = [pair for pair in chosen(options) if pair.id not in known]
     warm_up()
@@ -171,6 +176,9 @@ def run_pairs(pairs: Sequence[Pair], *, store: Store, out: Path, until: float) -
                 row = scored(pair, store=store, comparer=comparer)
             except NotCapturedError:
                 continue
+            except CaptureFailedError as failure:
+                print(f"{pair.id} did not run: {failure}", file=sys.stderr, flush=True)
+                row = {"id": pair.id, "kind": BROKEN, "said": str(failure)[-500:]}
             lines.write(json.dumps({**row, "commit": commit}) + "\n")
             lines.flush()
     return 0

@@ -10,6 +10,7 @@ from benchmarks.faults.intervals import rate
 Row = Mapping[str, Any]
 MODES = ("plain", "masked", "ranked")
 NAMED = ("exact", "adjacent")
+BROKEN = "broken"  # the kind of a pair whose workload failed: it is in no figure, and is listed
 ANSWERS = ("exact", "adjacent", "undetermined", "missed", "below round-off")
 INSERTIONS = frozenset({"keys-scaled", "heads-flipped", "positions-shifted", "activations-rounded", "logits-scaled"})
 
@@ -21,9 +22,9 @@ def result_of(rows: Sequence[Row], *, mechanisms: Mapping[str, str]) -> dict[str
     controls = [row for row in last.values() if row["kind"] == "control"]
     return {
         "commits": sorted({row["commit"] for row in last.values()}),
-        "num_scored": len(last),
+        "num_scored": len(faults) + len(controls),
         "rates": rates(faults, controls),
-        "seconds": times(last.values()),
+        "seconds": times([*faults, *controls]),
         "mechanisms": [
             {
                 "name": name,
@@ -36,6 +37,7 @@ def result_of(rows: Sequence[Row], *, mechanisms: Mapping[str, str]) -> dict[str
         "missed": [
             {key: row[key] for key in ("id", "placement", "said")} for row in faults if row["answer"] == "missed"
         ],
+        "broken": [{key: row[key] for key in ("id", "said")} for row in last.values() if row["kind"] == BROKEN],
         "claimed": [{key: row[key] for key in ("id", "said", "check_said")} for row in controls if is_claimed(row)],
     }
 

@@ -2,6 +2,8 @@
 
 import json
 import os
+import random
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -14,7 +16,8 @@ from benchmarks.faults.full import rows_of
 from benchmarks.faults.full_judging import claims_beyond, judge_masked
 from benchmarks.faults.full_table import tables
 from benchmarks.faults.intervals import rate
-from benchmarks.faults.tally import result_of
+from benchmarks.faults.placed_controls import renamed_function
+from benchmarks.faults.tally import BROKEN, result_of
 from paritrace.compare.result import Comparison, Difference, Finding, Group
 from tests.faults.test_judging import SOURCES, difference, result
 
@@ -130,6 +133,23 @@ def test_rows_become_counts_and_rates_and_what_is_below_round_off_is_no_miss() -
     assert "Scored: 4 of 9 pairs; the others were not run" in text
     assert "| keys-scaled | k | masked |  | 1 |  | 1 | 1 |" in text
     assert "| no-op | 1 | 1 | 0 |" in text
+
+
+def test_a_pair_whose_workload_failed_is_listed_and_in_no_figure() -> None:
+    broken = {"id": "no-op/2", "kind": BROKEN, "said": "NameError", "commit": "c"}
+    found = result_of([row(1), broken], mechanisms={"keys-scaled": "k"})
+    assert found["broken"] == [{"id": "no-op/2", "said": "NameError"}]
+    assert found["num_scored"] == 1
+    assert found["rates"]["controls: false claims of compare"][:2] == [0, 0]
+
+
+def test_a_renamed_function_is_renamed_where_it_is_imported() -> None:
+    for seed in range(40):
+        _, edits = renamed_function(random.Random(seed))
+        texts = {one.file: one.new for one in edits}
+        new = next(name for name in re.findall(r"(\w+)\(", texts["model.py"]) if re.fullmatch(r"\w+_[a-f]", name))
+        assert ("train.py" in texts) == new.startswith("widened")
+        assert "train.py" not in texts or f"import Decoder, Now, {new}" in texts["train.py"]
 
 
 def test_a_row_that_was_cut_off_is_made_again(tmp_path: Path) -> None:
