@@ -310,6 +310,25 @@ def test_a_target_that_lost_its_bundles_is_not_begun_anew(tmp_path: Path) -> Non
     assert place.bundles() == []
 
 
+def test_what_a_killed_upload_left_is_removed_and_nothing_else(tmp_path: Path) -> None:
+    place = Place(tmp_path)
+    place.write("a.jsonl", b"1\n")
+    place.once()
+    folder = place.store / ".paritrace-bundles" / "n0" / "rank-0"
+    for name in (".paritrace-0123.tmp", ".other", "notes.txt"):
+        (folder / name).write_bytes(b"half")
+    (place.store / ".paritrace-bundles" / ".paritrace-4567.tmp").write_bytes(b"of another node")
+    (place.staged.pending / "bundle").write_bytes(b"of a kill before it was promised")
+    place.once()
+    assert {path.name for path in folder.iterdir()} == {
+        place.bundles()[0].sha256.join(("00000001-", ".tar.zst")),
+        ".other",
+        "notes.txt",
+    }
+    assert (place.store / ".paritrace-bundles" / ".paritrace-4567.tmp").exists()
+    assert list(place.staged.pending.iterdir()) == []
+
+
 def test_two_machines_under_one_node_id_are_found_at_start(tmp_path: Path) -> None:
     first, second = Place(tmp_path / "one", store=tmp_path / "store"), Place(tmp_path / "two", store=tmp_path / "store")
     second.host = "beta"

@@ -16,7 +16,7 @@ from paritrace.store.building import build, promise, write_pending
 from paritrace.store.checkpoint import Checkpoint, Pending, advanced, unchanged
 from paritrace.store.choosing import Choice, Chooser, Scope
 from paritrace.store.documents import canonical
-from paritrace.store.layout import STATE, NodeName, ReceiptName, StagedRank
+from paritrace.store.layout import STATE, NodeName, ReceiptName, StagedRank, rank_prefix
 from paritrace.store.node_locks import NODE_LOCK_SECONDS, RANK_LOCK_SECONDS, node_lock, rank_lock
 from paritrace.store.outcomes import keep_success, keep_trouble, load_outcome
 from paritrace.store.ownership import Ownership
@@ -168,6 +168,7 @@ class Syncer:
                 token = ownership.token(self._process)
                 checkpoint = cursor.load(place, self._target, token=token, files=self._files)
                 drop_leftovers(place, checkpoint, files=self._files)
+                self._target.drop_leftovers(rank_prefix(place.key))
                 yield checkpoint
         except ParitraceError as error:
             keep_trouble(place, error, unix_ns=self._clock.wall_ns(), files=self._files)

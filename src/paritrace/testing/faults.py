@@ -69,12 +69,18 @@ class FaultyPrimitives(Primitives):
         return fd
 
     def close(self, fd: int) -> None:
-        self._descriptors.discard(fd)
-        super().close(fd)
+        if self._is_open(fd):
+            super().close(fd)
 
     def drop(self, fd: int) -> None:
+        if self._is_open(fd):
+            super().drop(fd)
+
+    def _is_open(self, fd: int) -> bool:
+        """Say whether `fd` is ours to close: what was released may be another file's number by now."""
+        known = fd in self._descriptors
         self._descriptors.discard(fd)
-        super().drop(fd)
+        return known
 
     def release(self) -> None:
         """Close what the kernel would close for a killed process."""

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from paritrace.clock import SYSTEM, Clock
 from paritrace.errors import EvidenceError, HostError, ParitraceError
-from paritrace.files import LOCAL, Files
+from paritrace.files import LOCAL, TEMPORARY_PREFIX, Files
 from paritrace.store.targets.naming import BUNDLES_FOLDER, checked_name, conflict, is_hidden, names_its_bytes
 from paritrace.store.targets.protocol import READ_CHUNK_BYTES, Entry, Put
 from paritrace.store.throttle import CHUNK_BYTES, Throttle
@@ -67,6 +67,15 @@ class DirectoryTarget:
                 if pause is None:
                     raise self._not_visible(name) from error
             self._look_again(path.parent, pause)
+
+    def drop_leftovers(self, folder: str, /) -> None:
+        """As `Target` says."""
+        place = self.root / folder
+        if not self._files.exists(place):
+            return
+        for path in self._files.list_all(place):
+            if path.name.startswith(TEMPORARY_PREFIX) and path.suffix == ".tmp":
+                self._files.remove(path)
 
     def probe(self) -> None:
         """As `Target` says; the trial's file is removed again."""

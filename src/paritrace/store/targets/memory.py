@@ -64,6 +64,9 @@ class MemoryTarget:
         for start in range(0, len(data), READ_CHUNK_BYTES):
             yield data[start : start + READ_CHUNK_BYTES]
 
+    def drop_leftovers(self, folder: str, /) -> None:
+        """Nothing is visible or in the way before it is whole."""
+
     def probe(self) -> None:
         """A dictionary keeps its first value: there is nothing to try."""
         self._meet_fault()

@@ -73,6 +73,16 @@ class Target(Protocol):
         """
         ...
 
+    def drop_leftovers(self, folder: str, /) -> None:
+        """Remove the hidden copies that a killed upload left in a folder of names, where the caller alone uploads.
+
+        A target that leaves none has nothing to do: an unfinished upload to S3 is for the bucket's lifecycle rule.
+
+        Raises:
+            HostError: Refused; leftovers harm no reader.
+        """
+        ...
+
     def probe(self) -> None:
         """Try out that a second put of one name is refused.
 

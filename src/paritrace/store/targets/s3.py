@@ -102,6 +102,9 @@ class S3Target:
                 fix="the connection broke again and again: try again later",
             )
 
+    def drop_leftovers(self, folder: str, /) -> None:
+        """Nothing is visible or in the way before it is whole."""
+
     def probe(self) -> None:
         """As `Target` says; the trial's object is removed again."""
         key = f"{self._above}.paritrace-probe-{secrets.token_hex(8)}"
