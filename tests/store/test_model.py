@@ -1,14 +1,15 @@
 """Any order of writing, rotating, replacing, removing, syncing and being killed: what is published is true (ST-15).
 
-A model keeps what each journal was flushed with. After every step: bundles are 1 to n in one chain, what the segments of
-a stream join to is a beginning of what its file held and ends in a newline, and the checkpoint is not ahead. A final sync
-has everything complete exactly once.
+A model keeps what each journal was flushed with. After every step: bundles are 1 to n in one chain, what the segments
+of a stream join to is a beginning of what its file held and ends in a newline, and the checkpoint is not ahead. A final
+sync has everything complete exactly once.
 """
 
 import shutil
 import tempfile
 from pathlib import Path
 
+import pytest
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
@@ -22,6 +23,7 @@ from paritrace.testing.faults import Fault, FaultyFiles, Stopped
 from tests.store.places import Place
 from tests.store.reading import streams
 
+pytestmark = pytest.mark.slow
 NAMES = ("a.jsonl", "b.jsonl", "deep/c.ndjson")
 BATCH_BYTES = 60  # several syncs per journal, and records that are larger
 
