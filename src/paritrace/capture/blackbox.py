@@ -216,7 +216,7 @@ def black_box(recorder: Recorder, session: OpenSession, *, files: Files) -> Blac
     Raises:
         HostError: Refused: the folder for the other ranks' triggers cannot be made.
     """
-    signs = Signs(session.run_dir / TRIGGERS_FOLDER, session_id=session.session_id, files=files)
+    signs = Signs(session.signals_dir / TRIGGERS_FOLDER, session_id=session.session_id, files=files)
     signs.open()
     ring = Ring(steps=KEPT_STEPS, num_bytes=recorder.settings.black_box_bytes)
     box = BlackBox(recorder, ring=ring, signs=signs)

@@ -45,6 +45,7 @@ if TYPE_CHECKING:
     from paritrace.capture.pytorch.upcasting import Upcasting
 
 
+SIGNALS_FOLDER = ".paritrace-signals"  # beside the ranks' directories in staging; hidden, so never published
 DRAIN_SECONDS = 10.0  # of the 30 s that launchers leave between SIGTERM and SIGKILL
 
 
@@ -57,6 +58,14 @@ class Workload:
     main: Path | None
     argv: tuple[str, ...]
     request: RunRequest | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class StagedRank:
+    """That this rank has a run directory of its own in staging, beside those of the node's other ranks (ST-24)."""
+
+    run_id: str
+    node_id: str
 
 
 class Capture:
@@ -248,10 +257,14 @@ def begin(
     settings: CaptureSettings,
     *,
     workload: Workload,
+    staged: StagedRank | None = None,
     files: Files = LOCAL,
     clock: Clock = SYSTEM,
 ) -> Capture:
     """Claim the run directory and start observing this process.
+
+    Args:
+        staged: set where `run_dir` is this rank's own, in staging.
 
     Raises:
         HostError: Refused: torch is missing (`missing_extra`), or the disk refuses.
@@ -259,9 +272,11 @@ def begin(
         EvidenceError, RequestError: Refused, as `runs.opening.begin_session` says.
     """
     _require_torch()
-    request = _request(settings)
+    request = _request(settings, staged)
     require_mesh(settings.mesh, world_size=request.launch.world_size)
     session = begin_session(run_dir, request, files=files, clock=clock)
+    if staged is not None:
+        session.signals_dir = run_dir.parent / SIGNALS_FOLDER
     checkout = checkout_of(workload.root, want_diff=settings.diff)
     session.set_surroundings(
         surroundings(
@@ -324,13 +339,15 @@ def _require_torch() -> None:
         )
 
 
-def _request(settings: CaptureSettings) -> SessionRequest:
+def _request(settings: CaptureSettings, staged: StagedRank | None) -> SessionRequest:
     process = own_identity()
     launch = launch_of(os.environ, process=process)
     return SessionRequest(
         role=Role.TRAINING if launch.world_size == 1 else Role.RANK,
         launch=launch,
         process=process,
+        run_id=None if staged is None else staged.run_id,
+        node_id=None if staged is None else staged.node_id,
         config_digest=hashlib.sha256(msgspec.json.encode(_plain(settings))).hexdigest(),
         title=settings.title or None,
         tags=settings.tags,

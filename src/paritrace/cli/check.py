@@ -7,7 +7,7 @@ import click
 
 from paritrace.cli.allowances import allowed_by, judgement, judgement_options, status_of_check
 from paritrace.cli.github import tell_of_check
-from paritrace.cli.options import json_option
+from paritrace.cli.options import json_option, scratch_option
 from paritrace.cli.output import Printed, write_json_bytes
 from paritrace.cli.progress import progress
 from paritrace.cli.report_options import Output, one_format, report_options, require_a_place
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 @click.command()
 @click.argument("run", type=click.Path(path_type=Path), metavar="RUN")
 @report_options
+@scratch_option
 @judgement_options
 @json_option
 def check(  # noqa: PLR0913  one parameter per option of the synopsis; they become two records at once

@@ -12,7 +12,7 @@ from paritrace import __version__
 from paritrace.cli.allowances import Judgement, allowed_by, judgement, judgement_options, status_of_comparison
 from paritrace.cli.delivering import deliver
 from paritrace.cli.engines import Engine, engine_options, pool_of
-from paritrace.cli.options import json_option
+from paritrace.cli.options import json_option, scratch_option
 from paritrace.cli.output import ExitStatus
 from paritrace.cli.progress import progress
 from paritrace.cli.report_options import Output, report_options, require_a_place
@@ -79,6 +79,7 @@ class Judges(Struct, frozen=True):
 )
 @click.option("--policy", type=click.Path(path_type=Path), metavar="FILE", help="Judge by the rules in FILE (TOML).")
 @engine_options
+@scratch_option
 @judgement_options
 @json_option
 def compare(  # noqa: PLR0913  one parameter per option of the synopsis; they become three records at once

@@ -53,7 +53,11 @@ def _kept_beside_candidate(keeping: "Keeping") -> "tuple[Comparison, Kept | None
     from paritrace.files import LOCAL
     from paritrace.reports.first_screen import Kept
     from paritrace.reports.keeping import default_directory, keep, remember
+    from paritrace.runs.stored import is_published
 
+    if is_published(Path(keeping.comparison.candidate.path), files=LOCAL):
+        note("the result was not kept: nothing is written into a store; name a place with -o")
+        return keeping.comparison, None
     directory = _seen_from_here(default_directory(keeping))
     try:
         comparison = keep(keeping, directory, files=LOCAL, found_without_name=True)

@@ -1,6 +1,8 @@
 """What the options of all commands have in common: their names in files and variables, and `--json`."""
 
+import tempfile
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any, TypeVar
 
 import click
@@ -32,6 +34,23 @@ def json_option(decorated: Decorated) -> Decorated:
         callback=_remember_json,
         help="Print one JSON document on stdout; everything else goes to stderr.",
     )(decorated)
+
+
+def scratch_option(decorated: Decorated) -> Decorated:
+    """`--scratch`: where a command makes its private folders; nothing is passed on (ST-25)."""
+    return click.option(
+        "--scratch",
+        type=click.Path(path_type=Path, exists=True, file_okay=False, writable=True),
+        callback=_use_scratch,
+        expose_value=False,
+        metavar="DIR",
+        help="Unpack archives and stores in a private folder of DIR, removed at the end [default: TMPDIR].",
+    )(decorated)
+
+
+def _use_scratch(_ctx: click.Context, _parameter: click.Parameter, value: Path | None) -> None:
+    if value is not None:
+        tempfile.tempdir = str(value.absolute())
 
 
 def _remember_json(ctx: click.Context, _parameter: click.Parameter, value: bool) -> bool:

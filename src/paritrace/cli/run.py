@@ -12,12 +12,13 @@ import click
 
 from paritrace.cli.output import note
 from paritrace.cli.selections import parse_ranks
+from paritrace.cli.store_options import publishes, store_options
 from paritrace.errors import Outcome, ParitraceError, RequestError
 
 if TYPE_CHECKING:
     from paritrace.capture.estimate import Estimate
     from paritrace.capture.launch import Target
-    from paritrace.capture.session import Capture
+    from paritrace.capture.session import Capture, StagedRank
     from paritrace.capture.settings import CaptureSettings
     from paritrace.evidence.replays import ReplayRequest
 
@@ -137,6 +138,7 @@ class _RunCommand(click.Command):
 @click.option("--no-argv", is_flag=True, help="Keep no command line.")
 @click.option("--title", default="", help="A title for people.")
 @click.option("--tag", "tags", multiple=True, help="A tag, repeatable.")
+@store_options
 @click.option("--local-rank-argument", is_flag=True, hidden=True, help="Give SCRIPT --local_rank=N, as DeepSpeed does.")
 @click.option("--launched-by", hidden=True, help="The --launcher that started this rank, for the run's own record.")
 @click.option("--of-draws", type=int, hidden=True, help="The --perturb that started this run, for its own record.")
@@ -159,6 +161,8 @@ def run(
         target = _find(own, module=module)
         chosen = parse_ranks(ranks)
         settings = None if without_capture() else _settings(options, ranks=chosen)
+        if settings is not None and publishes(options):
+            ctx.exit(_stored(ctx, output))
         if options["perturb"] is not None:
             ctx.exit(_with_draws(ctx, int(str(options["perturb"])), output, capture=settings is not None))
         if options["launcher"]:
@@ -172,6 +176,15 @@ def run(
         note(f"    fix: {error.fix}")
         ctx.exit(OUR_FAILURE)
     ctx.exit(_run(target, capture, estimate=bool(options["estimate"]), replay=replay))
+
+
+def _stored(ctx: click.Context, output: Path | None) -> int:
+    """Start the run with its ranks writing to staging, and publish them meanwhile."""
+    from paritrace.cli.run_stored import run_stored
+
+    if output is None:
+        raise _no_output()
+    return run_stored(ctx, output)
 
 
 def _launched(ctx: click.Context, launcher: str, output: Path | None, *, capture: bool) -> int:
@@ -266,9 +279,26 @@ def _begin(ctx: click.Context, output: Path | None, target: Target, settings: Ca
     root = workload_root(target.path, imported_from=Path(target.search_path))
     asked = cast(tuple[str, ...], ctx.params["workload"])
     request = request_record(ctx, asked, root=root, main=target.path, argv=settings.argv)
-    capture = begin(output, settings, workload=Workload(root=root, main=target.path, argv=target.argv, request=request))
+    own = Workload(root=root, main=target.path, argv=target.argv, request=request)
+    if ctx.params["staged_in"] is None:
+        capture = begin(output, settings, workload=own)
+    else:
+        capture = begin(_rank_dir(ctx), settings, workload=own, staged=_staged_rank(ctx))
     set_current(capture)
     return capture
+
+
+def _rank_dir(ctx: click.Context) -> Path:
+    from paritrace.process.identity import own_identity
+    from paritrace.runs.launch import launch_of
+
+    return Path(ctx.params["staged_in"]) / f"rank-{launch_of(os.environ, process=own_identity()).rank}"
+
+
+def _staged_rank(ctx: click.Context) -> StagedRank:
+    from paritrace.capture.session import StagedRank
+
+    return StagedRank(run_id=str(ctx.params["run_id"]), node_id=str(ctx.params["node_id"]))
 
 
 def _run(target: Target, capture: Capture | None, *, estimate: bool, replay: ReplayRequest | None) -> int:

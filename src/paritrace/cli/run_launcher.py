@@ -10,13 +10,27 @@ from typing import cast
 import click
 from click.core import ParameterSource
 
+STORE_OPTIONS = frozenset(
+    {
+        "store",
+        "staging",
+        "node_id",
+        "sync_interval",
+        "sync_batch_mib",
+        "sync_mib_per_second",
+        "run_id",
+        "staged_in",
+    }
+)
 NOT_PASSED_ON = frozenset(
-    {"launcher", "launched_by", "local_rank_argument", "module"}
+    {"launcher", "launched_by", "local_rank_argument", "module", *STORE_OPTIONS}
 )  # those the inner command has from us
 
 
-def launch(ctx: click.Context, text: str, *, capture: bool) -> int:
+def launch(ctx: click.Context, text: str, *, capture: bool, staged: tuple[str, ...] = ()) -> int:
     """Run the launcher in our place and return its exit status; without capture it starts the bare workload.
+
+    `staged`: options that tell the ranks where they write to.
 
     Raises:
         RequestError: Refused: `bad_launcher`, `no_launcher`.
@@ -27,7 +41,7 @@ def launch(ctx: click.Context, text: str, *, capture: bool) -> int:
     name, *arguments = cast(tuple[str, ...], ctx.params["workload"])
     workload = Workload(name, tuple(arguments), bool(ctx.params["module"]))
     launcher = launcher_command(text, python=sys.executable)
-    options = (*options_of(ctx, without=NOT_PASSED_ON), f"--launched-by={text}")
+    options = (*options_of(ctx, without=NOT_PASSED_ON), f"--launched-by={text}", *staged)
     command = launcher.captured(workload, options) if capture else launcher.of(workload)
     return run_in_our_place(command, environment=os.environ)
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from paritrace.cli.run_launcher import options_of
+from paritrace.cli.run_launcher import STORE_OPTIONS, options_of
 
 if TYPE_CHECKING:
     from paritrace.evidence.gaps import CaptureGap, Gap
@@ -18,7 +18,17 @@ if TYPE_CHECKING:
 
 KEPT = frozenset({"deterministic", "eager", "mesh", "no_sources", "no_diff", "no_argv"})
 OURS = frozenset(
-    {"output", "module", "launcher", "launched_by", "of_draws", "local_rank_argument", "perturb", "replay"}
+    {
+        "output",
+        "module",
+        "launcher",
+        "launched_by",
+        "of_draws",
+        "local_rank_argument",
+        "perturb",
+        "replay",
+        *STORE_OPTIONS,
+    }
 )
 
 

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from paritrace.cli.options import json_option
+from paritrace.cli.options import json_option, scratch_option
 from paritrace.cli.output import ExitStatus, write_json, write_text
 
 if TYPE_CHECKING:
@@ -37,6 +37,7 @@ def list_runs(directory: Path, as_json: bool) -> None:
 
 @runs.command()
 @click.argument("run", type=_PATH, metavar="RUN")
+@scratch_option
 @json_option
 def show(run: Path, as_json: bool) -> None:
     """Show a run: sessions and their status, counts, coverage, losses, attachments."""
@@ -55,6 +56,7 @@ def show(run: Path, as_json: bool) -> None:
 
 @runs.command()
 @click.argument("run", type=_PATH, metavar="RUN")
+@scratch_option
 @json_option
 def verify(run: Path, as_json: bool) -> int:
     """Hash and read again everything that RUN names.

@@ -9,6 +9,7 @@ from paritrace.compare.result import SideCoverage
 from paritrace.compare.settings import Settings
 from paritrace.evidence.remarks import of_ranks
 from paritrace.runs.reading import Run
+from paritrace.runs.staged import TROUBLE
 
 EXPECTED_STEPS = "expected_steps"
 
@@ -57,17 +58,18 @@ def side_coverage(run: Run, sessions: Sequence[SessionCoverage], settings: Setti
     whole = expected is not None and expected <= set(seen)
     compared = {session.session_id for session in sessions}
     alone = tuple(v.session_id for v in run.sessions if v.session_id not in compared and _chosen(v.rank, settings))
+    kept_back = run.envelope.metadata.get(TROUBLE, "")
     statuses = sorted({session.words for session in sessions})
     return SideCoverage(
         steps_seen=seen,
         expected_steps=None if expected is None else len(expected),
-        complete=whole and sealed and not lost and not gaps and not alone and _attended(run, settings),
+        complete=whole and sealed and not (lost or gaps or alone or kept_back) and _attended(run, settings),
         status="; ".join(statuses),
         gaps=dict(sorted(gaps.items())),
         bytes_lost=lost,
         not_captured=tuple(sorted({name for session in sessions for name in session.not_captured})),
         ranks=run.attendance,
-        remarks=_remarks(sessions),
+        remarks=(*_remarks(sessions), *((f"store: {kept_back}",) if kept_back else ())),
         not_compared=alone,
     )
 

@@ -41,6 +41,7 @@ class Scratch:
     def __init__(self, below: Path | None) -> None:
         with translated(below or gettempdir(), "make a private folder in"):
             self.folder = Path(mkdtemp(prefix="paritrace-", dir=below))
+        self.run_folder = self.folder  # where in it the run is
         self._finalizer = finalize(self, rmtree, self.folder, ignore_errors=True)
 
     def remove(self) -> None:

@@ -153,18 +153,25 @@ class Run:
 
 
 def open_run(path: Path, *, files: Files = LOCAL, scratch: Path | None = None) -> Run:
-    """Open a run for reading: a run directory, its run.json, or an archive made by `runs pack`.
+    """Open a run for reading: a run directory, its run.json, an archive made by `runs pack`; a store, restored or not.
 
     Args:
-        scratch: where an archive is unpacked into a private folder that closing removes; default: the system's.
+        scratch: where what is not a run directory itself becomes one, in a private folder that closing removes;
+            default: the system's temporary folder (ST-25).
 
     Raises:
-        EvidenceError: Refused: `not_a_run`, `foreign_run`, `invalid_document`, `newer_version`, `bad_archive`.
+        EvidenceError: Refused: `not_a_run`, `foreign_run`, `invalid_document`, `newer_version`, `bad_archive`; of a
+            store `damaged_store`, `not_a_store`, `mixed_runs`.
         HostError: Refused: `not_found` and what the disk says.
     """
-    if not files.exists(path):
+    from paritrace.runs.stored import is_address, stored_folder
+
+    if not is_address(path) and not files.exists(path):
         raise HostError(f"{path} does not exist", code="not_found", fix="check the path of the run")
     folder = path.parent if path.name == ENVELOPE_NAME and not path.is_dir() else path
+    private = stored_folder(folder, scratch=scratch, files=files)
+    if private is not None:
+        return _opened(path, private, files)
     if folder.is_dir():
         if not files.exists(folder / ENVELOPE_NAME):
             raise EvidenceError(
@@ -175,11 +182,14 @@ def open_run(path: Path, *, files: Files = LOCAL, scratch: Path | None = None) -
         return Run(folder, folder, files=files)
     from paritrace.runs.pack import unpack  # zstandard and tarfile are loaded only for archives
 
-    unpacked = unpack(path, scratch=scratch, files=files)
+    return _opened(path, unpack(path, scratch=scratch, files=files), files)
+
+
+def _opened(path: Path, private: "Scratch", files: Files) -> Run:
     try:
-        return Run(path, unpacked.folder, files=files, scratch=unpacked)
+        return Run(path, private.run_folder, files=files, scratch=private)
     except BaseException:
-        unpacked.remove()
+        private.remove()
         raise
 
 

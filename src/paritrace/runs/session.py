@@ -50,6 +50,7 @@ class OpenSession:
     def __init__(self, run_dir: Path, row: Session, *, directory: Path, files: Files, clock: Clock) -> None:
         self.run_dir = run_dir
         self.directory = directory
+        self.signals_dir = run_dir  # where the ranks of a run leave each other signs
         self._row = row
         self._files = files
         self._clock = clock

@@ -243,7 +243,9 @@ class RunTable:
         """Any other mark, as it is."""
         self._mark(mark)
 
-    def write(self, place: Path, *, rank: int = 0, world_size: int = 1, expected: str = "") -> Path:
+    def write(
+        self, place: Path, *, rank: int = 0, world_size: int = 1, expected: str = "", run_id: str | None = None
+    ) -> Path:
         """Write the run directory; further ranks join it."""
         environ = {} if world_size == 1 else {"RANK": str(rank), "WORLD_SIZE": str(world_size), "LOCAL_RANK": str(rank)}
         process = ProcessIdentity("host", Gap(RunGap.NO_BOOT_ID), Gap(RunGap.NO_PID_NAMESPACE), 1, 1)
@@ -253,6 +255,7 @@ class RunTable:
                 role=Role.TRAINING,
                 launch=launch_of(environ, process=process),
                 process=process,
+                run_id=run_id,
                 config_digest="0" * 64,
                 metadata={"expected_steps": expected} if expected else {},
             ),

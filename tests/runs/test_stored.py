@@ -1,0 +1,154 @@
+"""Reading a run that is staged, published, restored or in an old archive, as a run directory is read (ST-12, ST-25)."""
+
+import tarfile
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from paritrace.errors import EvidenceError, HostError, ParitraceError
+from paritrace.evidence.gaps import Gap, RunGap
+from paritrace.evidence.ids import ProcessIdentity
+from paritrace.runs.reading import open_run
+from paritrace.runs.staged import TROUBLE, Staged, claim_staged
+from paritrace.runs.verify import Finding, verify
+from paritrace.store.layout import StagedRank
+from paritrace.store.restoring import restore
+from paritrace.store.syncing import Host, Syncer
+from paritrace.store.targets import Target, open_target
+from paritrace.store.throttle import Throttle
+from paritrace.testing.tables import RunTable
+
+PROCESS = ProcessIdentity("host", Gap(RunGap.NO_BOOT_ID), Gap(RunGap.NO_PID_NAMESPACE), 1, 1)
+
+
+class Published:
+    """A run of two ranks, staged on one node each and published to one directory."""
+
+    def __init__(self, folder: Path) -> None:
+        self.store = folder / "store"
+        self.scratch = folder / "scratch"
+        self.scratch.mkdir()
+        self.run_id = ""
+        self.places = [self._rank(folder, rank) for rank in (0, 1)]
+
+    def _rank(self, folder: Path, rank: int) -> StagedRank:
+        place = StagedRank(folder / f"staging-{rank}", "run-of-two", f"node-{rank}", rank)
+        table = RunTable()
+        table.end_step()
+        place.originals.parent.mkdir(parents=True)
+        table.write(place.originals, rank=rank, world_size=2, run_id="run-of-two")
+        return place
+
+    def target(self) -> Target:
+        return open_target(str(self.store))
+
+    def syncer(self, place: StagedRank) -> Syncer:
+        return Syncer(place, self.target(), host=Host(process=PROCESS), throttle=Throttle(None))
+
+
+@pytest.fixture
+def published(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Published]:
+    made = Published(tmp_path)
+    for place in made.places:
+        made.syncer(place).final()
+    monkeypatch.setattr(tempfile, "tempdir", str(made.scratch))
+    yield made
+    assert list(made.scratch.iterdir()) == [], "a private folder was left behind"
+
+
+def require_both(path: Path) -> None:
+    with open_run(path) as run:
+        assert run.run_id == "run-of-two"
+        assert [view.rank for view in run.sessions] == [0, 1]
+        assert [one.complete for one in run.attendance] == [True]
+        assert verify(run).verdict is Finding.INTACT
+        assert TROUBLE not in run.envelope.metadata
+
+
+def test_a_store_is_read_directly(published: Published) -> None:
+    require_both(published.store)
+
+
+def test_a_restored_directory_is_a_run(published: Published, tmp_path: Path) -> None:
+    restore(published.target(), tmp_path / "restored")
+    require_both(tmp_path / "restored")
+
+
+def test_an_old_archive_is_read(published: Published, tmp_path: Path) -> None:
+    restore(published.target(), tmp_path / "restored")
+    (tmp_path / "old").mkdir()
+    with tarfile.open(tmp_path / "old" / "sync.tar.gz", "w:gz") as archive:
+        for rank in (0, 1):
+            archive.add(tmp_path / "restored" / f"rank-{rank}", f"rank-{rank}")
+    require_both(tmp_path / "old" / "sync.tar.gz")
+    require_both(tmp_path / "old")
+
+
+def test_a_run_says_where_its_ranks_are(published: Published, tmp_path: Path) -> None:
+    """This node has rank 0 alone, so that the other one is read from the store."""
+    staged = Staged("run-of-two", str(published.store), tmp_path / "staging-0", "node-0")
+    claim_staged(tmp_path / "RUN", staged, title="")
+    require_both(tmp_path / "RUN")
+    require_both(tmp_path / "RUN" / "run.json")
+
+
+def test_without_its_store_a_run_shows_the_ranks_that_are_here(published: Published, tmp_path: Path) -> None:
+    staged = Staged("run-of-two", str(tmp_path / "gone"), tmp_path / "staging-0", "node-0")
+    claim_staged(tmp_path / "RUN", staged, title="")
+    with open_run(tmp_path / "RUN") as run:
+        assert [view.rank for view in run.sessions] == [0]
+        (ranks,) = run.attendance
+        assert ranks.absent == (1,)
+
+
+def test_ranks_that_were_not_published_to_the_end_are_told(published: Published, tmp_path: Path) -> None:
+    for receipt in published.store.rglob("receipt-*"):
+        receipt.unlink()
+    with open_run(published.store) as run:
+        assert "rank 0: no receipt of a final sync" in run.envelope.metadata[TROUBLE]
+        assert "rank 1: no receipt of a final sync" in run.envelope.metadata[TROUBLE]
+
+
+def test_a_damaged_store_is_refused_and_leaves_nothing(published: Published) -> None:
+    next(published.store.rglob("0000000*")).unlink()
+    with pytest.raises(EvidenceError) as caught:
+        open_run(published.store)
+    assert caught.value.code == "damaged_store"
+    assert caught.value.details
+
+
+def test_a_claimed_run_directory_is_not_claimed_twice(tmp_path: Path) -> None:
+    staged = Staged("r", "store", tmp_path / "staging", "node")
+    claim_staged(tmp_path / "RUN", staged, title="")
+    with pytest.raises(EvidenceError) as caught:
+        claim_staged(tmp_path / "RUN", staged, title="")
+    assert caught.value.code == "run_exists"
+
+
+@pytest.mark.parametrize(
+    "text", [pytest.param("s3://bucket/run", marks=pytest.mark.slow), "memory://none", "file:///none/such"]
+)
+def test_an_address_where_a_path_is_asked_for(text: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    for name in ("AWS_ACCESS_KEY_ID", "AWS_PROFILE", "AWS_ENDPOINT_URL"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("AWS_EC2_METADATA_DISABLED", "true")
+    if text.startswith("s3"):
+        monkeypatch.setenv("AWS_CONFIG_FILE", str(tmp_path / "none"))
+        monkeypatch.setenv("AWS_SHARED_CREDENTIALS_FILE", str(tmp_path / "none"))
+        pytest.importorskip("boto3")
+    with pytest.raises(ParitraceError) as caught:
+        open_run(Path(text))
+    assert caught.value.code in ("not_a_store", "no_credentials")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_folder_that_is_nothing_is_named_so(tmp_path: Path) -> None:
+    with pytest.raises(EvidenceError) as caught:
+        open_run(tmp_path)
+    assert caught.value.code == "not_a_run"
+    with pytest.raises(HostError) as missing:
+        open_run(tmp_path / "none")
+    assert missing.value.code == "not_found"
