@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from paritrace.capture.callbacks import trainer_callback as trainer_callback
     from paritrace.capture.token_rows import Rows as Rows
     from paritrace.evidence.fingerprints import fingerprint as fingerprint
+    from paritrace.reports.opened import open as open  # noqa: A004  the public name (SU-14)
 
 __version__ = "0.1.0"
 
@@ -30,6 +31,7 @@ _PUBLIC = {
     "lightning_callback": "paritrace.capture.callbacks",
     "fingerprint": "paritrace.evidence.fingerprints",
     "Rows": "paritrace.capture.token_rows",
+    "open": "paritrace.reports.opened",
 }
 __all__ = [
     "Rows",
@@ -38,6 +40,7 @@ __all__ = [
     "fingerprint",
     "lightning_callback",
     "observe",
+    "open",
     "rows",
     "step",
     "steps",

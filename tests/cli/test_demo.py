@@ -12,6 +12,7 @@ import pytest
 from paritrace.cli.demo import RIGHT, TRAINING, WRONG, new_place, with_mistake, write_side
 from paritrace.errors import Outcome, RequestError
 from paritrace.files import LOCAL
+from tests.reports.html.pages import assert_whole
 
 TEXT = package_files("paritrace.cli").joinpath(TRAINING).read_text(encoding="utf-8")
 PLANTED_LINE = TEXT[: TEXT.index(RIGHT)].count("\n") + 1
@@ -71,4 +72,9 @@ def test_the_planted_line_is_the_first_difference(tmp_path: Path) -> None:
     assert result["ranks_compared"] == [0, 1]
     receipts = {path.parent.name for path in (tmp_path / "demo" / "candidate" / "run").glob("sessions/*/receipt.json")}
     assert receipts == {"rank-0"}, "rank 1 was killed; what it wrote until then is compared all the same"
+    assert f"report    {tmp_path / 'demo' / 'report.html'}" in done.stdout
+    report = assert_whole((tmp_path / "demo" / "report.html").read_text(encoding="utf-8")).text
+    assert "k = k.repeat(1, HEADS // GROUPS, 1, 1)" in report
+    assert "batch = len(x)" in report, "the lines around come from the run's own copy of the source"
+    assert "rank 1 left no receipt" in report
     assert f"results   {tmp_path / 'demo' / 'candidate' / 'run' / 'comparisons'}" in done.stdout

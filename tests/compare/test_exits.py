@@ -123,6 +123,15 @@ def test_cp8b_a_wrong_epsilon_behind_a_benign_change_is_the_finding(baseline: Pa
     assert first.ratio > 100 * first.reached
     assert "the most extreme of 8 left-out perturbed baselines reached" in first.strength
     assert result.ladder["forward"] is Mark.BEYOND
+    assert result.ledger is not None  # CP-16: the same figures, output by output
+    entries = {(entry.module, entry.step, entry.phase): entry for entry in result.ledger.entries}
+    norm = entries["norm", 0, "forward"]
+    assert (norm.beyond, norm.error, norm.expected) == (True, first.measured, first.expected)
+    assert norm.inside_up_to is not None
+    assert norm.error is not None
+    assert norm.error > norm.inside_up_to > (norm.expected or 0.0) > 0.0
+    assert entries["mix", 0, "forward"].beyond is False
+    assert sum(entry.beyond is True for entry in result.ledger.entries) > 1
 
 
 def test_cp8b_the_benign_change_alone_stays_inside(baseline: Path, tmp_path: Path) -> None:

@@ -24,6 +24,7 @@ RIGHT = "        k = k.repeat_interleave(HEADS // GROUPS, dim=1)\n"
 WRONG = "        k = k.repeat(1, HEADS // GROUPS, 1, 1)\n"
 PARITRACE = (sys.executable, "-m", "paritrace")
 LEVELS = ("--level", "module", "--level", "op", "--steps", "0:2")
+REPORT = "report.html"
 NUM_RANKS = 2
 # In the candidate this rank is killed two steps before the end, as happens to ranks; what it wrote until then counts.
 LOST = Kill(rank=1, text="step 3 ")
@@ -43,7 +44,8 @@ class Side(Struct, frozen=True):
 @click.option(
     "--keep", type=click.Path(path_type=Path), metavar="DIR", help="Put everything here [default: a new temporary one]."
 )
-def demo(keep: Path | None) -> None:
+@click.option("--open", "show", is_flag=True, help="Show the report in a browser.")
+def demo(keep: Path | None, show: bool) -> None:
     """Capture two small trainings that differ by one mistake, compare them, show where they part."""
     require_torch()
     place = new_place(keep, files=LOCAL)
@@ -54,7 +56,10 @@ def demo(keep: Path | None) -> None:
     capture(candidate, kill=LOST)
     compared = paritrace("compare", str(baseline.run), str(candidate.run), directory=place)
     write_text(compared.stdout.rstrip("\n"))
-    write_text(reveal(text, place=place, candidate=candidate))
+    report = write_report(candidate, place=place)
+    write_text(reveal(text, place=place, candidate=candidate, report=report))
+    if show:
+        show_in_browser(report)
 
 
 def require_torch() -> None:
@@ -144,7 +149,27 @@ def failed(arguments: Sequence[str], done: Finished) -> HostError:
     )
 
 
-def reveal(text: str, *, place: Path, candidate: Side) -> str:
+def write_report(candidate: Side, *, place: Path) -> Path:
+    """Write the kept comparison as a page and return its path."""
+    from paritrace.reports.first_screen import Kept
+    from paritrace.reports.html import kept_report
+    from paritrace.reports.kept_result import open_result
+
+    result = open_result(candidate.run, files=LOCAL)
+    path = place / REPORT
+    kept_report.write_report(result, path, files=LOCAL, kept=Kept(str(result.directory)))
+    return path
+
+
+def show_in_browser(report: Path) -> None:
+    """Open a page in the user's browser; where there is none, say so."""
+    import webbrowser
+
+    if not webbrowser.open(report.as_uri()):
+        note(f"no browser could be opened here; the report is {report}")
+
+
+def reveal(text: str, *, place: Path, candidate: Side, report: Path) -> str:
     """What was planted, for comparison with what was found, and where everything lies."""
     line = text[: text.index(RIGHT)].count("\n") + 1
     return "\n".join(
@@ -153,6 +178,7 @@ def reveal(text: str, *, place: Path, candidate: Side) -> str:
             f"planted   {candidate.script.relative_to(place)}:{line}",
             f"          - {RIGHT.strip()}",
             f"          + {WRONG.strip()}",
+            f"report    {report}",
             f"results   {candidate.run / 'comparisons'}",
             f"sources   {place}",
         )

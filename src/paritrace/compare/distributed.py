@@ -1,6 +1,6 @@
 """What one session recorded of distributed training, and collectives joined to their completion (CA-3, CA-31)."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from paritrace.compare.call_columns import CallColumns
@@ -55,6 +55,14 @@ class Distributed:
         """The group of a collective, None of any other call."""
         collective = self.collectives.get(call.id)
         return None if collective is None else self.groups[collective.group]
+
+
+def coordinate_of(meshes: Iterable[Mesh]) -> str:
+    """Where a rank stands in the mesh with the most dimensions, as `dp 0, tp 1`; empty without a mesh."""
+    widest = max(meshes, key=lambda mesh: len(mesh.dims), default=None)
+    if widest is None:
+        return ""
+    return ", ".join(f"{name} {place}" for name, place in zip(widest.dims, widest.coordinate, strict=False))
 
 
 def complete(calls: CallColumns, distributed: Distributed) -> int:

@@ -18,7 +18,8 @@ from paritrace.compare.folds_joined import with_folds
 from paritrace.compare.judged_by import Envelopes, JudgedBy, joined
 from paritrace.compare.judgement import envelope_used
 from paritrace.compare.kept_slots import KeptSlots
-from paritrace.compare.ladder import ladder
+from paritrace.compare.ladder import ladder, ladders_by_rank, ladders_by_step
+from paritrace.compare.ledger import joined_ledger
 from paritrace.compare.limits import limits_of
 from paritrace.compare.map_uses import declared_maps
 from paritrace.compare.placing import UNDECIDED
@@ -222,6 +223,9 @@ def _result(
         ),
         ladder=ladder([rank.rungs for rank in ranks], changed, step=step),
         ladder_step=step,
+        ladder_by_rank=ladders_by_rank([(one.rank, one.coordinate, one.rungs) for one in ranks], changed, step=step),
+        ladder_by_step=ladders_by_step([one.rungs for one in ranks], changed, steps=steps, step=step),
+        ledger=joined_ledger([one.ledger for one in ranks]),
         changed=changed,
         origins=origins_of(items),
         first_difference=first,

@@ -91,6 +91,12 @@ class Envelope:
         found: Table = self.table[[self.places[place] for place in places], :, 0].max(axis=0)
         return found
 
+    def largest_error_inside(self, place: Place) -> float | None:
+        """Up to which sampled error a slot stays inside; None where the draws have no width there."""
+        at = self.places.get(place)
+        inside = 0.0 if at is None else float(self.inside[at, 0] * self.middle[at, 0])
+        return inside if inside > 0.0 and math.isfinite(inside) else None
+
     def excess(self, place: Place, found: Strengths) -> Excess | None:
         """How far the candidate is out at a place; None where the envelope has no width or no figure."""
         at = self.places.get(place)

@@ -1,5 +1,6 @@
 """The ladder: the order in which an engineer checks by hand, one mark per rung (CP-29)."""
 
+from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
@@ -9,11 +10,13 @@ from paritrace.compare.draws import state_place
 from paritrace.compare.exits import Judged
 from paritrace.compare.outside import differing_contexts
 from paritrace.compare.ranks import RankComparison
-from paritrace.compare.result import LADDER, Change, Mark
+from paritrace.compare.result import LADDER, Change, LadderRow, Mark
 from paritrace.compare.translate import Side
 from paritrace.evidence.calls import Phase, StepMark
 
 CONFIG_KINDS = frozenset({"config", "argv", "determinism"})
+MOST_ROWS = 256  # ranks, or steps, whose ladder is told
+MOST_CELLS = 16_384  # ladders of one rank at one step that are made for the rows by step
 MOVING_SETTINGS = ("scheduler", "scaler")
 
 
@@ -124,6 +127,31 @@ def ladder(ranks: Sequence[RungFacts], changed: Sequence[Change], *, step: int) 
         "weights+1": lambda rank: _stepped(rank, step, _weights(rank, step + 1)),
     }
     return {rung: joined([rules[rung](rank) for rank in ranks]) for rung in LADDER}
+
+
+def ladders_by_rank(
+    ranks: Sequence[tuple[int, str, RungFacts]], changed: Sequence[Change], *, step: int
+) -> tuple[LadderRow, ...]:
+    """The ladder of each rank at one step; `ranks`: number, coordinate in its mesh, facts. Of many the first."""
+    return tuple(
+        LadderRow(step=step, marks=_as_text(ladder([facts], changed, step=step)), rank=rank, coordinate=coordinate)
+        for rank, coordinate, facts in ranks[:MOST_ROWS]
+    )
+
+
+def ladders_by_step(
+    ranks: Sequence[RungFacts], changed: Sequence[Change], *, steps: Sequence[int], step: int
+) -> tuple[LadderRow, ...]:
+    """The ladder of all ranks at each step; of many steps some from shortly before `step` on."""
+    most = max(1, min(MOST_ROWS, MOST_CELLS // max(1, len(ranks))))
+    start = max(0, min(bisect_left(steps, step) - most // 4, len(steps) - most))
+    return tuple(
+        LadderRow(step=one, marks=_as_text(ladder(ranks, changed, step=one))) for one in steps[start : start + most]
+    )
+
+
+def _as_text(marks: dict[str, Mark]) -> str:
+    return "".join(marks[rung].value for rung in LADDER)
 
 
 def joined(marks: Sequence[Mark]) -> Mark:

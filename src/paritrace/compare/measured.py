@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from paritrace.compare.agreement import Sides
-from paritrace.compare.draws import summarised
+from paritrace.compare.draws import Summarised, summarised
 from paritrace.compare.envelope import Envelope, Excess, Place
 from paritrace.compare.strengths import Strengths, strengths
 
@@ -49,18 +49,7 @@ class Measured:
         return tuple(side.recorded.names[slot.name] for slot in (*call.inputs, *call.outputs))
 
     def _measured(self, i: int, side: str) -> Iterator[tuple[int, Strengths | None]]:
-        ours, theirs = self.sides.baseline, self.sides.candidate
-        call, other = ours.calls[i], theirs.calls[self.sides.pairing.partner_a[i]]
-        mine, others = (call.inputs, other.inputs) if side == "i" else (call.outputs, other.outputs)
-        places = {theirs.recorded.names[slot.name]: place for place, slot in enumerate(others)}
-        for place, slot in enumerate(mine):
-            partner = places.get(ours.recorded.names[slot.name])
-            if partner is None:
-                continue  # how the call is made differs, which is no distance: `one_sided` tells it
-            left, right = (
-                summarised(ours.recorded, call, side, place),
-                summarised(theirs.recorded, other, side, partner),
-            )
+        for place, left, right in summaries_of_pair(self.sides, i, side):
             if left is not None and right is not None and self._is_judged(left[1], right[1]):
                 yield place, strengths(left, right)
             elif left is not None or right is not None:
@@ -73,3 +62,20 @@ class Measured:
         those of a run that was named for it (`--envelope`) do.
         """
         return ours == theirs or self.envelope.of_another
+
+
+def summaries_of_pair(sides: Sides, i: int, side: str) -> Iterator[tuple[int, Summarised | None, Summarised | None]]:
+    """The slots of one direction that both calls of a pair have: the baseline's place, and both summaries."""
+    ours, theirs = sides.baseline, sides.candidate
+    call, other = ours.calls[i], theirs.calls[sides.pairing.partner_a[i]]
+    mine, others = (call.inputs, other.inputs) if side == "i" else (call.outputs, other.outputs)
+    places = {theirs.recorded.names[slot.name]: place for place, slot in enumerate(others)}
+    for place, slot in enumerate(mine):
+        partner = places.get(ours.recorded.names[slot.name])
+        if partner is None:
+            continue  # how the call is made differs, which is no distance: `one_sided` tells it
+        yield (
+            place,
+            summarised(ours.recorded, call, side, place),
+            summarised(theirs.recorded, other, side, partner),
+        )

@@ -9,10 +9,12 @@ from paritrace.compare.collective_members import Asked, Entered, Key, asked, beg
 from paritrace.compare.collective_words import FoundCollective
 from paritrace.compare.collectives import collective_statements
 from paritrace.compare.coverage import SessionCoverage, session_coverage
+from paritrace.compare.distributed import coordinate_of
 from paritrace.compare.folds_apart import Apart
 from paritrace.compare.folds_ratios import RankFigures, figures_of
 from paritrace.compare.judgement import RankJudgement, exits_of, judged_items, within
 from paritrace.compare.ladder import RungFacts, first_differing_step, rung_facts
+from paritrace.compare.ledger import ledger_of_rank
 from paritrace.compare.load import Recorded
 from paritrace.compare.map_uses import MapUse, Uses
 from paritrace.compare.outside import Moment, last_call, moment_of_figure, outside_states
@@ -20,8 +22,10 @@ from paritrace.compare.placing import Placed, placed
 from paritrace.compare.policy import Policy, Tally
 from paritrace.compare.policy_ranks import tallies
 from paritrace.compare.ranks import RankComparison
-from paritrace.compare.result import Counts, Group, OneSided, Outside, Settled, Status, UndeterminedPlace
+from paritrace.compare.result import Counts, Group, Ledger, OneSided, Outside, Settled, Status, UndeterminedPlace
 from paritrace.compare.undetermined import by_place, by_reason, one_sided, settled
+
+NOTHING_MEASURED = Ledger(entries=(), total=0)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,6 +63,8 @@ class RankSummary:
     within: list[Placed] = field(default_factory=list[Placed])
     maps: Uses = field(default_factory=dict[str, MapUse])  # what declared maps name here
     policy: tuple[Tally, ...] = ()  # what this rank gives to each rule
+    coordinate: str = ""  # where the rank stands in its mesh
+    ledger: Ledger = NOTHING_MEASURED
 
 
 def summarise(
@@ -100,6 +106,8 @@ def summarise(
         within=[] if judgement is None else within(of, judgement),
         maps=of.maps,
         policy=tallies(of, policy),
+        coordinate=coordinate_of(sides[0].distributed.meshes.values()),
+        ledger=ledger_of_rank(of, judgement),
     )
 
 

@@ -16,7 +16,7 @@ from paritrace.runs.attendance import Attendance
 __all__ = ["Basis", "Unpaired"]  # the engine's words are part of this vocabulary
 
 FORMAT = "paritrace-comparison"
-VERSION = "1.2"
+VERSION = "1.3"
 
 
 class Agreement(StrEnum):
@@ -308,6 +308,49 @@ class SideCoverage(Struct, frozen=True):
     not_compared: tuple[str, ...] = ()  # sessions without a partner: the other run has no such rank or restart
 
 
+class LadderRow(Struct, frozen=True):
+    """The ladder of one rank, or of one step over all ranks; `marks` has one mark per rung, in the ladder's order.
+
+    `rank` is -1 in a row of all ranks. `coordinate`: where the rank stands in its mesh, as `dp 0, tp 1`.
+    """
+
+    step: int
+    marks: str
+    rank: int = -1
+    coordinate: str = ""
+
+
+class LedgerEntry(Struct, frozen=True):
+    """How far the output of a paired call is from the baseline's, by its samples; of several outputs the furthest.
+
+    `error` is relative; None: values that are not finite appeared. `expected` is the median error of the draws and
+    `inside_up_to` the largest error that stays inside; both None where nothing was judged. `beyond`: None without a
+    judgement; `figure`: by which figure it was judged (it may be out by another than the error).
+    `undetermined_before`: calls of the baseline without a partner since the entry before.
+    """
+
+    rank: int
+    step: int
+    phase: str
+    module: str
+    function: str
+    baseline_record_id: int
+    candidate_record_id: int
+    error: float | None
+    expected: float | None = None
+    inside_up_to: float | None = None
+    beyond: bool | None = None
+    figure: str = ""
+    undetermined_before: int = 0
+
+
+class Ledger(Struct, frozen=True):
+    """Entries in order of execution, rank by rank; of `total` that there are, all or some that lie evenly."""
+
+    entries: tuple[LedgerEntry, ...]
+    total: int
+
+
 class Limit(Struct, frozen=True):
     code: str
     text: str
@@ -364,6 +407,9 @@ class Comparison(Struct, frozen=True):
     first_by_rank: tuple[Difference, ...] = ()  # each rank in its own order of execution; there is no order across
     maps: tuple[DeclaredMap, ...] = ()  # declared by the user, since 1.2
     policy: PolicyResult | None = None  # since 1.2; None: no policy was given
+    ladder_by_rank: tuple[LadderRow, ...] = ()  # at `ladder_step`; of many ranks the first, since 1.3
+    ladder_by_step: tuple[LadderRow, ...] = ()  # over all ranks; of many steps those around `ladder_step`, since 1.3
+    ledger: Ledger | None = None  # since 1.3; None: no size was measured
     review: Review | None = None  # since 1.2; of a comparison that `paritrace align` made (CP-14)
     repeats: Repeats | None = None  # since 1.2; None: the baseline was not held against repeats of its own (A-08)
 

@@ -19,9 +19,9 @@ from paritrace.reports import (
     screen_rows,
 )
 from paritrace.reports.behind_causes import outside_text
-from paritrace.reports.html.chart import Chart
+from paritrace.reports.html.charting import chart
 from paritrace.reports.html.ladders import ladder
-from paritrace.reports.html.page import ChangeRow, Command, Extra, Figure, FindingPart, Place, RunPart, Strip
+from paritrace.reports.html.page import ChangeRow, Command, Extra, Figure, FindingPart, Place, RunPart
 from paritrace.reports.html.pages import ComparisonPage, FirstDifference
 from paritrace.reports.html.places import Texts, place
 from paritrace.reports.html.unseen import not_seen
@@ -58,14 +58,7 @@ class Known(Struct, frozen=True):
 NOTHING_MORE = Known()
 
 
-def comparison_page(
-    comparison: Comparison,
-    /,
-    known: Known = NOTHING_MORE,
-    *,
-    strips: tuple[Strip, ...] = (),
-    chart: Chart | None = None,
-) -> ComparisonPage:
+def comparison_page(comparison: Comparison, /, known: Known = NOTHING_MORE) -> ComparisonPage:
     """Returns every word and number of the page; nothing is judged here that the first screen does not say."""
     # longer than 40 lines: one line for each field of the page, and nothing else
     anchor, sentence, strength = headline.statement(comparison)
@@ -76,7 +69,7 @@ def comparison_page(
         sentence=sentence,
         strength=strength,
         runs=(_run("baseline", comparison), _run("candidate", comparison)),
-        ladder=ladder(comparison, strips=strips),
+        ladder=ladder(comparison),
         first=_first(comparison, known.texts),
         leading=None if leading is None else _place(comparison, leading, known.texts),
         findings=tuple(_finding(found, known.texts) for found in comparison.findings[:MOST_FINDINGS]),
@@ -99,7 +92,7 @@ def comparison_page(
         commands=_commands(comparison, known),
         policy=" ".join(screen_policy.section(comparison).lines),
         kept=known.directory,
-        chart=chart,
+        chart=chart(comparison),
     )
 
 
