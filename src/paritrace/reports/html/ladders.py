@@ -26,7 +26,8 @@ def strips(comparison: Comparison, /) -> tuple[Strip, ...]:
     cells = {mark.value: cell for mark, cell in cells_of(comparison).items()}
     found: list[Strip] = []
     if len(ranks) > 1:
-        caption = f"By rank and mesh coordinate, at step {comparison.ladder_step}"
+        what = "By rank and mesh coordinate" if any(row.coordinate for row in ranks) else "By rank"
+        caption = f"{what}, at step {comparison.ladder_step}"
         rows = tuple(StripRow(_rank(row), _marks(row, cells)) for row in ranks)
         left_out = _left_out(len(ranks), len(comparison.ranks_compared), "ranks")
         found.append(Strip(caption, "rank", LADDER, rows, left_out))
