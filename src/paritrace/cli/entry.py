@@ -40,6 +40,7 @@ COMMANDS = {
     "align": Entry("paritrace.cli.align:align", "Apply a review of pairs to a kept comparison."),
     "propose-map": Entry("paritrace.cli.propose_map:propose_map", "Propose maps of names from sums of parameters."),
     "export": Entry("paritrace.cli.export:export", "Write a run or a result as files for other programs."),
+    "view": Entry("paritrace.cli.view:view", "Show runs and comparisons in the browser, from this machine only."),
     "demo": Entry("paritrace.cli.demo:demo", "Capture and compare two small trainings that differ by one mistake."),
     "runs": Entry("paritrace.cli.runs:runs", "List, show, verify, pack and remove runs."),
     "store": Entry("paritrace.cli.store:store", "Publish staged ranks, and restore and verify what was published."),

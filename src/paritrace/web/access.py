@@ -1,0 +1,67 @@
+"""Who may see a page: the rule of token, origin and method, without any effect (SU-11)."""
+
+from collections.abc import Mapping
+from enum import Enum
+from hmac import compare_digest
+
+from msgspec import Struct
+
+TOKEN = "token"  # noqa: S105  the name of the parameter
+BEARER = "Bearer "
+NAVIGATION = "navigate"
+OWN_FETCH_SITES = frozenset({"", "same-origin", "none"})  # "" : a program that is no browser
+
+
+class Verdict(Enum):
+    """What becomes of a request."""
+
+    SERVED = "served"
+    ENTERS = "enters"  # the token stands in the address: it moves into a cookie
+    NO_TOKEN = "no_token"  # noqa: S105
+    WRONG_TOKEN = "wrong_token"  # noqa: S105
+    FOREIGN_ORIGIN = "foreign_origin"
+    NOT_READING = "not_reading"
+
+
+class Request(Struct, frozen=True):
+    """What of a request decides. `headers` by lower-case name."""
+
+    method: str
+    path: str
+    headers: Mapping[str, str]
+    token: str | None  # in the address
+    cookie: str | None
+
+
+def verdict(request: Request, /, *, token: str, origin: str) -> Verdict:
+    """Returns what becomes of a request. `origin` is the server's own, `http://127.0.0.1:PORT`."""
+    if request.method != "GET":
+        return Verdict.NOT_READING
+    if _is_foreign(request, origin=origin):
+        return Verdict.FOREIGN_ORIGIN
+    if request.token is not None:
+        return Verdict.ENTERS if _same(request.token, token) else Verdict.WRONG_TOKEN
+    shown = _bearer(request.headers) or request.cookie
+    if not shown:
+        return Verdict.NO_TOKEN
+    return Verdict.SERVED if _same(shown, token) else Verdict.WRONG_TOKEN
+
+
+def _is_foreign(request: Request, *, origin: str) -> bool:
+    """Whether another page asks. Following a link from one is no harm: the page it leads to is not its own to read."""
+    stated = request.headers.get("origin")
+    if stated is not None and stated != origin:
+        return True
+    if request.headers.get("sec-fetch-site", "") in OWN_FETCH_SITES:
+        return False
+    return request.headers.get("sec-fetch-mode") != NAVIGATION or request.headers.get("sec-fetch-dest") != "document"
+
+
+def _bearer(headers: Mapping[str, str]) -> str:
+    stated = headers.get("authorization", "")
+    return stated.removeprefix(BEARER) if stated.startswith(BEARER) else ""
+
+
+def _same(given: str, token: str) -> bool:
+    """Compares in the same time whatever is given."""
+    return compare_digest(given.encode("utf-8", "surrogatepass"), token.encode())

@@ -1,0 +1,99 @@
+"""The JSON API: what the pages show, for programs; read-only and documented by /api/openapi.json (SU-10)."""
+
+from typing import Annotated
+
+from fastapi import APIRouter, Path, Query, Request
+from fastapi.responses import Response
+from msgspec import Struct
+
+from paritrace.compare.result import Comparison
+from paritrace.compare.rows import Side
+from paritrace.reports.documents import encoded
+from paritrace.reports.explanation import Explanation
+from paritrace.runs.showing import RunSummary
+from paritrace.runs.verify import Verification
+from paritrace.web import contents
+from paritrace.web.call_detail import CallDetail
+from paritrace.web.calls_database import Answer
+from paritrace.web.calls_question import NAMES, asked
+from paritrace.web.contents import Facets
+from paritrace.web.library import Library
+from paritrace.web.schemas import answer_with
+from paritrace.web.shelf import Shelf
+from paritrace.web.source_view import SourcePage
+
+Key = Annotated[str, Path(description="The key of a run or comparison, from /api/shelf", max_length=64)]
+Rank = Annotated[int, Path(ge=0, le=2**31)]
+RecordId = Annotated[int, Path(ge=0, le=2**62)]
+Offset = Annotated[int, Query(description="Number of the first row, from 0")]
+Limit = Annotated[int, Query(description="Rows at most")]
+File = Annotated[str, Query(description="As a call's `file` names it", max_length=4096)]
+FILTERS = {
+    "parameters": [
+        {"name": name, "in": "query", "required": False, "schema": {"type": "string"}, "description": "Filter or order"}
+        for name in NAMES
+    ]
+}
+
+
+def routes(library: Library, /) -> APIRouter:
+    """Returns the routes of the API over a library."""
+    # longer than 40 lines: one route after the other, each of a line or two
+    api = APIRouter(prefix="/api", tags=["read only"])
+
+    @api.get("/health", summary="Says that the server answers")
+    def health() -> dict[str, bool]:
+        return {"ok": True}
+
+    @api.get("/shelf", responses=answer_with(Shelf), summary="Runs and comparisons at the path")
+    def shelf() -> Response:
+        return _document(library.shelf())
+
+    @api.get("/runs/{key}", responses=answer_with(RunSummary), summary="A run: sessions, coverage, attachments")
+    def run(key: Key) -> Response:
+        return _document(contents.run_summary(library, key))
+
+    @api.get("/runs/{key}/verification", responses=answer_with(Verification), summary="Hash and read a run again")
+    def verification(key: Key) -> Response:
+        return _document(contents.verification(library, key))
+
+    @api.get("/comparisons/{key}", responses=answer_with(Comparison), summary="A comparison, as compare --json")
+    def comparison(key: Key) -> Response:
+        return _document(library.result(key).comparison)
+
+    @api.get("/comparisons/{key}/evidence/{identity}", responses=answer_with(Explanation), summary="As explain --json")
+    def evidence(key: Key, identity: str) -> Response:
+        return _document(contents.evidence(library, key, identity))
+
+    @api.get(
+        "/comparisons/{key}/calls",
+        responses=answer_with(Answer),
+        openapi_extra=FILTERS,
+        summary="Rows of the table of calls",
+    )
+    def calls(key: Key, request: Request, offset: Offset = 0, limit: Limit = contents.PAGE_ROWS) -> Response:
+        offset, limit = contents.bounded(offset, limit)
+        question = asked(dict(request.query_params))
+        return _document(library.calls(key).answer(question, offset=offset, limit=limit))
+
+    @api.get("/comparisons/{key}/facets", responses=answer_with(Facets), summary="Rows by word of each closed column")
+    def facets(key: Key) -> Response:
+        return _document(Facets(library.calls(key).facets()))
+
+    @api.get(
+        "/comparisons/{key}/calls/{side}/{rank}/{record_id}",
+        responses=answer_with(CallDetail),
+        summary="One call and its partner",
+    )
+    def call(key: Key, side: Side, rank: Rank, record_id: RecordId, session_id: str = "") -> Response:
+        return _document(contents.call(library, key, (side.value, rank, record_id, session_id)))
+
+    @api.get("/comparisons/{key}/source", responses=answer_with(SourcePage), summary="Both sides of a source file")
+    def source(key: Key, side: Side, file: File, line: Annotated[int, Query(ge=0, le=2**31)] = 0) -> Response:
+        return _document(contents.sources(library, key, side, file, line=line))
+
+    return api
+
+
+def _document(found: Struct) -> Response:
+    return Response(encoded(found), media_type="application/json")

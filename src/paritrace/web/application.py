@@ -1,0 +1,90 @@
+"""The application: pages and API over one library, behind the guard, every error a page that says how to mend it."""
+
+from pathlib import Path
+from typing import Any
+
+from fastapi import FastAPI, Request
+from fastapi.exceptions import RequestValidationError
+from fastapi.openapi.utils import get_openapi
+from fastapi.responses import HTMLResponse, JSONResponse, Response
+from starlette.exceptions import HTTPException
+from starlette.middleware.trustedhost import TrustedHostMiddleware
+
+from paritrace import __version__
+from paritrace.errors import EvidenceError, HostError, InternalError, Outcome, ParitraceError, RequestError
+from paritrace.web import api
+from paritrace.web.comparison_pages import ComparisonPages
+from paritrace.web.guard import Guard
+from paritrace.web.library import Library
+from paritrace.web.pages import HOME, NO_SUCH_PAGE, Pages
+from paritrace.web.rendering import page
+from paritrace.web.schemas import with_components
+
+HOSTS = ["127.0.0.1", "localhost"]
+NOT_FOUND = frozenset({"no_such_page", "no_such_id", "no_calls_table", "no_result", "not_found"})
+
+
+def application(path: Path, /, *, token: str, origin: str) -> FastAPI:
+    """Returns the application over everything at `path`; `origin` is the address it is served at."""
+    library = Library(path)
+    made = FastAPI(
+        title="paritrace", version=__version__, docs_url=None, redoc_url=None, openapi_url="/api/openapi.json"
+    )
+    made.include_router(api.routes(library))
+    made.include_router(Pages(library).routes())
+    made.include_router(ComparisonPages(library).routes())
+    made.add_exception_handler(Exception, _answered)
+    for kind in (ParitraceError, HTTPException, RequestValidationError):
+        made.add_exception_handler(kind, _answered)
+    made.add_middleware(Guard, token=token, origin=origin)
+    made.add_middleware(TrustedHostMiddleware, allowed_hosts=HOSTS)
+    made.openapi = lambda: _documented(made)  # type: ignore[method-assign]  # the way that FastAPI itself describes
+    return made
+
+
+def _documented(made: FastAPI) -> dict[str, Any]:
+    if made.openapi_schema is None:
+        found = get_openapi(title=made.title, version=made.version, routes=made.routes)
+        made.openapi_schema = with_components(found)
+    return made.openapi_schema
+
+
+async def _answered(request: Request, error: Exception) -> Response:
+    """An error as the answer that was asked for: a page, or the document of SU-4."""
+    known = _known(error)
+    told = {"code": known.code, "kind": known.outcome.value, "message": known.message, "fix": known.fix}
+    status = _status(known)
+    if request.url.path.startswith("/api/"):
+        return JSONResponse({"ok": False, "error": told}, status)
+    return HTMLResponse(page("error.html", {"error": known}, title=known.code, nav=(HOME,)), status)
+
+
+def _known(error: Exception) -> ParitraceError:
+    match error:
+        case ParitraceError():
+            return error
+        case HTTPException():
+            return NO_SUCH_PAGE
+        case RequestValidationError():
+            first = error.errors()[0]
+            where = ".".join(str(part) for part in first["loc"])
+            return RequestError(f"{where}: {first['msg']}", code="bad_filter", fix="correct the address")
+        case _:
+            return InternalError(
+                f"a fault of paritrace itself: {type(error).__name__}: {error}",
+                code="internal",
+                fix="run paritrace view with --debug and report what it prints",
+                outcome=Outcome.FAILED,
+            )
+
+
+def _status(error: ParitraceError) -> int:
+    if error.code in NOT_FOUND:
+        return 404
+    match error:
+        case RequestError():
+            return 400
+        case EvidenceError() | HostError():
+            return 409
+        case _:
+            return 500

@@ -1,0 +1,116 @@
+"""Stands before every page: asks the rule of access, and tells the browser to be strict with every answer (SU-11)."""
+
+from hashlib import sha256
+from http.cookies import CookieError, SimpleCookie
+from urllib.parse import parse_qsl, urlencode
+
+from starlette.datastructures import Headers, MutableHeaders
+from starlette.responses import PlainTextResponse, RedirectResponse, Response
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from paritrace.web.access import TOKEN, Request, Verdict, verdict
+
+POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self';"
+    " font-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'"
+)
+HEADERS = {
+    "Content-Security-Policy": POLICY,
+    "X-Content-Type-Options": "nosniff",
+    "X-Frame-Options": "DENY",
+    "Referrer-Policy": "no-referrer",
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Permissions-Policy": "camera=(), geolocation=(), microphone=()",
+    "Cache-Control": "no-store",
+}
+REFUSALS = {
+    Verdict.NO_TOKEN: (403, "Open the address that `paritrace view` printed: its token opens this page.\n"),
+    Verdict.WRONG_TOKEN: (
+        403,
+        "This token is not the one of this server. Open the address that `paritrace view` printed.\n",
+    ),
+    Verdict.FOREIGN_ORIGIN: (403, "Another page asked for this one; only its own pages may.\n"),
+    Verdict.NOT_READING: (405, "This server only shows: GET is all it answers.\n"),
+}
+
+
+class Guard:
+    """ASGI middleware. `origin`: the server's own, `http://127.0.0.1:PORT`."""
+
+    def __init__(self, app: ASGIApp, *, token: str, origin: str) -> None:
+        self._app = app
+        self._token = token
+        self._origin = origin
+        self._cookie = cookie_name(token)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "lifespan":
+            await self._app(scope, receive, send)
+            return
+        if scope["type"] != "http":
+            await send({"type": "websocket.close", "code": 1008})
+            return
+        response = self._answered(scope)
+        await (self._app if response is None else response)(scope, receive, _with_headers(send))
+
+    def _answered(self, scope: Scope) -> Response | None:
+        """The answer that is given here, None where the page may be shown."""
+        request = _request(scope, cookie=self._cookie)
+        found = verdict(request, token=self._token, origin=self._origin)
+        match found:
+            case Verdict.SERVED:
+                return None
+            case Verdict.ENTERS:
+                return self._entered(scope)
+            case _:
+                status, text = REFUSALS[found]
+                return PlainTextResponse(text, status, {"Allow": "GET"} if status == 405 else None)
+
+    def _entered(self, scope: Scope) -> Response:
+        """Moves the token from the address into a cookie, so that it stands in no history and no screenshot."""
+        rest = [(name, value) for name, value in _query(scope) if name != TOKEN]
+        place = "/" + str(scope["path"]).lstrip("/")
+        response = RedirectResponse(place + ("?" + urlencode(rest) if rest else ""), status_code=303)
+        response.set_cookie(self._cookie, self._token, httponly=True, samesite="lax", path="/")
+        return response
+
+
+def cookie_name(token: str, /) -> str:
+    """Returns a name that two servers of one machine do not share: cookies know no ports."""
+    return f"paritrace-{sha256(token.encode()).hexdigest()[:12]}"
+
+
+def _request(scope: Scope, *, cookie: str) -> Request:
+    headers = Headers(scope=scope)
+    tokens = [value for name, value in _query(scope) if name == TOKEN]
+    return Request(
+        method=str(scope["method"]),
+        path=str(scope["path"]),
+        headers={name.lower(): value for name, value in headers.items()},
+        token=tokens[0] if tokens else None,
+        cookie=_cookie(headers.get("cookie", ""), cookie),
+    )
+
+
+def _query(scope: Scope) -> list[tuple[str, str]]:
+    return parse_qsl(bytes(scope["query_string"]).decode("latin-1"), keep_blank_values=True)
+
+
+def _cookie(header: str, name: str) -> str | None:
+    try:
+        found = SimpleCookie(header).get(name)
+    except CookieError:
+        return None
+    return None if found is None else found.value
+
+
+def _with_headers(send: Send) -> Send:
+    async def sending(message: Message) -> None:
+        if message["type"] == "http.response.start":
+            headers = MutableHeaders(scope=message)
+            for name, value in HEADERS.items():
+                headers[name] = value
+        await send(message)
+
+    return sending

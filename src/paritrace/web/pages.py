@@ -1,0 +1,75 @@
+"""Pages of the whole: what there is, a run, its verification, and the files that every page needs (SU-10)."""
+
+from typing import Annotated
+from urllib.parse import quote
+
+from fastapi import APIRouter, Path
+from fastapi.responses import HTMLResponse, RedirectResponse, Response
+
+from paritrace.errors import RequestError
+from paritrace.reports.html.run_page import run_page
+from paritrace.reports.html.templates import NavLink
+from paritrace.web import contents
+from paritrace.web.library import Library
+from paritrace.web.rendering import MEDIA_TYPES, page, static
+
+Key = Annotated[str, Path(max_length=64)]
+HOME = NavLink("All", "/")
+NO_SUCH_PAGE = RequestError("there is no such page", code="no_such_page", fix="begin at the first page, /")
+
+
+class Pages:
+    """Each method answers one address."""
+
+    def __init__(self, library: Library) -> None:
+        self._library = library
+
+    def routes(self) -> APIRouter:
+        made = APIRouter(default_response_class=HTMLResponse, include_in_schema=False)
+        made.add_api_route("/", self.index)
+        made.add_api_route("/f/{identity}", self.anchor)
+        made.add_api_route("/r/{key}/", self.run)
+        made.add_api_route("/r/{key}/verify", self.verify)
+        made.add_api_route("/static/{name}", self.file)
+        made.add_api_route("/favicon.ico", self.icon)
+        return made
+
+    def index(self) -> str:
+        here = NavLink("All", "/", current=True)
+        return page("index.html", {"shelf": self._library.shelf()}, title="Runs and comparisons", nav=(here,))
+
+    def anchor(self, identity: str) -> Response:
+        """An anchor of the only comparison there is: the same id that `paritrace explain` takes."""
+        return RedirectResponse(f"{_only(self._library)}f/{quote(identity, safe='')}", status_code=303)
+
+    def run(self, key: Key) -> str:
+        shown = run_page(contents.run_summary(self._library, key))
+        return page("run_view.html", {"page": shown, "key": key}, title=shown.title or shown.run.run_id, nav=(HOME,))
+
+    def verify(self, key: Key) -> str:
+        found = contents.verification(self._library, key)
+        nav = (HOME, NavLink("Run", f"/r/{key}/"))
+        return page("verification.html", {"found": found, "key": key}, title="Verification", nav=nav)
+
+    def icon(self) -> Response:
+        return self.file("icon.svg")
+
+    def file(self, name: str) -> Response:
+        content = static(name)
+        if content is None:
+            raise NO_SUCH_PAGE
+        return Response(content, media_type=MEDIA_TYPES[name.rpartition(".")[2]])
+
+
+def _only(library: Library) -> str:
+    """The one comparison there is, for an address that names none.
+
+    Raises:
+        RequestError: Refused, `no_such_page`: there is none, or there are several.
+    """
+    keys = library.comparison_keys()
+    if len(keys) != 1:
+        raise RequestError(
+            f"there are {len(keys)} comparisons here", code="no_such_page", fix="choose one on the first page, /"
+        )
+    return f"/c/{keys[0]}/"

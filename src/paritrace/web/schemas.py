@@ -1,0 +1,38 @@
+"""The records that the JSON API answers with, as the schemas of its OpenAPI document (SU-10)."""
+
+from collections.abc import Mapping
+from functools import lru_cache
+from typing import Any
+
+import msgspec
+
+from paritrace.compare.result import Comparison
+from paritrace.reports.explanation import Explanation
+from paritrace.runs.showing import RunSummary
+from paritrace.runs.verify import Verification
+from paritrace.web.call_detail import CallDetail
+from paritrace.web.calls_database import Answer
+from paritrace.web.contents import Facets
+from paritrace.web.shelf import Shelf
+from paritrace.web.source_view import SourcePage
+
+ANSWERS = (Shelf, RunSummary, Verification, Comparison, Explanation, Answer, Facets, CallDetail, SourcePage)
+REFERENCE = "#/components/schemas/{name}"
+
+
+@lru_cache(maxsize=1)
+def _made() -> tuple[dict[type, dict[str, Any]], dict[str, Any]]:
+    schemas, components = msgspec.json.schema_components(ANSWERS, ref_template=REFERENCE)
+    return dict(zip(ANSWERS, schemas, strict=True)), components
+
+
+def answer_with(kind: type, /) -> dict[int | str, dict[str, Any]]:
+    """Returns what FastAPI documents as the answer of a route."""
+    schema = _made()[0][kind]
+    return {200: {"description": kind.__name__, "content": {"application/json": {"schema": schema}}}}
+
+
+def with_components(document: dict[str, Any], /) -> dict[str, Any]:
+    """Returns an OpenAPI document with the records it refers to."""
+    components: Mapping[str, Any] = document.get("components", {})
+    return document | {"components": {**components, "schemas": {**components.get("schemas", {}), **_made()[1]}}}

@@ -1,0 +1,136 @@
+"""Serves the application on 127.0.0.1 until it is told to end; its address is known only once it answers (SU-11)."""
+
+import json
+import secrets
+import signal
+import socket
+import threading
+import time
+from collections.abc import Callable
+from http.client import HTTPConnection, HTTPException
+from pathlib import Path
+from types import FrameType
+
+import uvicorn
+from msgspec import Struct
+
+from paritrace.errors import HostError, InternalError, Outcome
+from paritrace.web.application import application
+
+HOST = "127.0.0.1"
+ANSWERS_WITHIN_SECONDS = 30.0  # a start takes a second; only a machine in trouble needs more
+ASKED_EVERY_SECONDS = 0.05
+ENDS_WITHIN_SECONDS = 5.0  # answers under way are finished; one that takes longer is cut off
+TOKEN_BYTES = 32
+LISTENING = 64
+
+
+class Served(Struct, frozen=True):
+    """A server that answers. `url` holds the token."""
+
+    url: str
+    port: int
+
+
+def serve(path: Path, /, *, port: int, ready: Callable[[Served], None]) -> None:
+    """Serve until SIGINT or SIGTERM; `ready` is called once a health check over HTTP has passed.
+
+    Raises:
+        HostError: Refused, `port_taken`; Failed, `view_not_answering`.
+    """
+    ended = threading.Event()
+    before = {number: signal.signal(number, _ending(ended)) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        with bound(port) as listening:
+            _serve(path, listening, ready=ready, ended=ended)
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def _ending(ended: threading.Event) -> Callable[[int, FrameType | None], None]:
+    return lambda _number, _frame: ended.set()
+
+
+def _serve(path: Path, listening: socket.socket, *, ready: Callable[[Served], None], ended: threading.Event) -> None:
+    port = int(listening.getsockname()[1])
+    token = secrets.token_urlsafe(TOKEN_BYTES)
+    server = _server(application(path, token=token, origin=f"http://{HOST}:{port}"))
+    thread = threading.Thread(target=server.run, args=([listening],), name="paritrace-web", daemon=True)
+    thread.start()
+    try:
+        _wait_for_health(port, token=token, thread=thread, ended=ended)
+        if not ended.is_set():
+            ready(Served(url=f"http://{HOST}:{port}/?token={token}", port=port))
+        while thread.is_alive() and not ended.wait(1.0):
+            pass
+    finally:
+        server.should_exit = True
+        thread.join(ENDS_WITHIN_SECONDS)
+    if not ended.is_set():
+        raise InternalError(
+            "the server ended by itself",
+            code="view_not_answering",
+            fix="run it again with --debug and report what it prints",
+            outcome=Outcome.FAILED,
+        )
+
+
+def bound(port: int, /) -> socket.socket:
+    """Return a socket that listens on 127.0.0.1 and nowhere else; port 0 is any free one.
+
+    Raises:
+        HostError: Refused, `port_taken`.
+    """
+    listening = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+    listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        listening.bind((HOST, port))
+        listening.listen(LISTENING)
+    except OSError as error:
+        listening.close()
+        raise HostError(
+            f"port {port} of {HOST} cannot be used: {error.strerror}",
+            code="port_taken",
+            fix="leave --port out, and any free port is taken",
+        ) from error
+    return listening
+
+
+def _server(app: object) -> uvicorn.Server:
+    config = uvicorn.Config(
+        app,  # type: ignore[arg-type]  # an ASGI application, whatever its class
+        log_config=None,
+        access_log=False,
+        server_header=False,
+        ws="none",
+        lifespan="off",
+        timeout_graceful_shutdown=int(ENDS_WITHIN_SECONDS) - 1,
+    )
+    return uvicorn.Server(config)
+
+
+def _wait_for_health(port: int, *, token: str, thread: threading.Thread, ended: threading.Event) -> None:
+    deadline = time.monotonic() + ANSWERS_WITHIN_SECONDS
+    while not ended.is_set() and not is_healthy(port, token=token):
+        if time.monotonic() > deadline or not thread.is_alive():
+            raise HostError(
+                f"the server on port {port} does not answer",
+                code="view_not_answering",
+                fix="look for a firewall or proxy on 127.0.0.1, or use `paritrace explain` in the terminal",
+                outcome=Outcome.FAILED,
+            )
+        ended.wait(ASKED_EVERY_SECONDS)
+
+
+def is_healthy(port: int, /, *, token: str) -> bool:
+    """Whether the server answers over HTTP as itself: no proxy of the environment is asked."""
+    connection = HTTPConnection(HOST, port, timeout=ANSWERS_WITHIN_SECONDS)
+    try:
+        connection.request("GET", "/api/health", headers={"Authorization": f"Bearer {token}"})
+        answer = connection.getresponse()
+        return answer.status == 200 and json.loads(answer.read()) == {"ok": True}
+    except (OSError, HTTPException, ValueError):
+        return False
+    finally:
+        connection.close()

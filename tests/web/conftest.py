@@ -1,0 +1,46 @@
+"""Fixtures of the tests of the web view: a folder of runs and a comparison, and a client that has the token."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from fastapi.testclient import TestClient
+
+from paritrace.web.application import application
+from paritrace.web.shelf import key_of
+from tests.web.shelves import write_pair
+
+TOKEN = "the-right-token"
+ORIGIN = "http://127.0.0.1:8123"
+
+Served = Callable[[Path], TestClient]
+
+
+@pytest.fixture(scope="session")
+def pair(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The kept comparison of two runs; the folder that holds all is `pair.parents[3]`."""
+    return write_pair(tmp_path_factory.mktemp("pair"))
+
+
+@pytest.fixture(scope="session")
+def served() -> Served:
+    """`served(path)`: a client of an application over a path, which shows the token as programs do."""
+
+    def client(path: Path) -> TestClient:
+        app = application(path, token=TOKEN, origin=ORIGIN)
+        headers = {"Authorization": f"Bearer {TOKEN}"}
+        return TestClient(app, base_url=ORIGIN, headers=headers, raise_server_exceptions=False, follow_redirects=False)
+
+    return client
+
+
+@pytest.fixture(scope="session")
+def client(pair: Path, served: Served) -> TestClient:
+    """A client over the folder with both runs and their comparison."""
+    return served(pair.parents[3])
+
+
+@pytest.fixture(scope="session")
+def home(pair: Path) -> str:
+    """The address of the comparison's page."""
+    return f"/c/{key_of(pair)}/"
