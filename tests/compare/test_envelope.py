@@ -126,3 +126,13 @@ def test_cp10a_a_common_factor_of_one_unit_in_the_last_place_is_no_bias(factor: 
     found = of_samples(sides[0], sides[1])
     assert found is not None
     assert (found.bias > 4.0) is biased
+
+
+@pytest.mark.parametrize(("units", "biased"), [(1, True), (2, False)])
+def test_cp10a_a_square_moves_by_two_units_where_its_factors_move_by_one(units: int, biased: bool) -> None:
+    values = np.random.default_rng(4).normal(size=64).astype(np.float32)
+    moved = (values * np.float32(1 + 2.0**-23)).astype(np.float32)
+    squares = [((found * found).astype(np.float32).tobytes().hex(), "float32") for found in (values, moved)]
+    found = of_samples(squares[0], squares[1], units=units)
+    assert found is not None
+    assert (found.bias > 4.0) is biased

@@ -60,7 +60,9 @@ class Draws:
                     yield (self._ids[own.id], side, place), _strengths(found, summarised(draw, call, side, other))
 
 
-STATE_GROUPS = frozenset({"parameter", "buffer", "gradient", "optimizer_state"})
+OPTIMIZER_STATE = "optimizer_state"
+STATE_GROUPS = frozenset({"parameter", "buffer", "gradient", OPTIMIZER_STATE})
+SQUARED = 2  # an optimizer keeps squares of gradients: what scales these by a unit in the last place moves them by two
 State = tuple[int, int, str, str]
 """Step, micro-batch, group, name."""
 
@@ -74,7 +76,8 @@ def states_against(baseline: Recorded, other: Recorded) -> Iterator[tuple[Place,
     """The parameters, buffers, gradients and optimizer states of which both kept samples."""
     ours, theirs = _states(baseline), _states(other)
     for state in ours.keys() & theirs.keys():
-        yield state_place(*state), of_samples(ours[state], theirs[state])
+        units = SQUARED if state[2] == OPTIMIZER_STATE else 1
+        yield state_place(*state), of_samples(ours[state], theirs[state], units=units)
 
 
 def _states(of: Recorded) -> dict[State, tuple[str, str]]:

@@ -53,8 +53,11 @@ def _not_finite(of: Detail) -> int | None:
     return None if counts is None else counts.nan + counts.positive_infinity + counts.negative_infinity
 
 
-def of_samples(baseline: tuple[str, str], other: tuple[str, str]) -> Strengths | None:
-    """The error and the bias of samples, each side's given with their dtype; no norm is known of them."""
+def of_samples(baseline: tuple[str, str], other: tuple[str, str], *, units: int = 1) -> Strengths | None:
+    """The error and the bias of samples, each side's given with their dtype; no norm is known of them.
+
+    `units` in the last place are no bias: two of a square, whose factors one scalar shifts by one each.
+    """
     if baseline == other:
         return NONE
     pair = sampled(baseline, other)
@@ -68,7 +71,7 @@ def of_samples(baseline: tuple[str, str], other: tuple[str, str]) -> Strengths |
     error = float(np.sqrt(np.mean(moved * moved))) / rms
     signed = moved * np.sign(left) / np.maximum(np.abs(left), SMALL * rms)
     unit = max(FORMATS[dtype].epsilon if dtype in FORMATS else 0.0 for _, dtype in (baseline, other))
-    return Strengths(error, 0.0, _bias(signed[left != 0], unit=unit))
+    return Strengths(error, 0.0, _bias(signed[left != 0], unit=units * unit))
 
 
 def _norm(ours: Detail, theirs: Detail) -> float | None:
