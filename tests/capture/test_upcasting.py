@@ -93,7 +93,17 @@ def test_parameters_that_were_cut_into_shards_are_refused_by_name(mode: Upcastin
     sharded = type("FSDPLinear", (FSDPModule, torch.nn.Linear), {})  # as `fully_shard` does it, on any number of ranks
     model[1].__class__ = sharded
     with pytest.raises(RequestError, match="float64 cannot lift parameters that fully_shard has cut") as refused:
-        model(torch.randn(2, 3))
+        mode.lift_module(model)
     assert refused.value.code == "not_lifted"
     assert mode.facts()["not_lifted"] == "refused: fully_shard"
     assert model[0].weight.dtype is torch.float32, "nothing is lifted by half"
+
+
+def test_tensors_that_only_tell_shapes_pass_through(mode: Upcasting) -> None:
+    """A DTensor is laid out by asking what an operator would give for fake tensors."""
+    from torch._subclasses.fake_tensor import FakeTensorMode
+
+    mode.lift_module(torch.nn.Linear(3, 3))
+    with FakeTensorMode() as fake:
+        told = fake.from_tensor(torch.ones(2, 3)).detach() + 1
+    assert (told.shape, told.dtype) == ((2, 3), torch.float32)

@@ -13,11 +13,15 @@ from paritrace.cli.replay_options import finding_of, parameter_names, replay_opt
 @click.command()
 @click.argument("arguments", nargs=-1, required=True, metavar="[RESULT] ID")
 @click.option("-o", "--output", type=click.Path(path_type=Path), required=True, metavar="DIR", help="The new folder.")
+@click.option(
+    "--call", "operator", is_flag=True, help="The operator call itself, out of what both runs keep by --dump."
+)
 @replay_options
 @json_option
-def capsule(
+def capsule(  # noqa: PLR0913  one parameter per option of the synopsis
     arguments: tuple[str, ...],
     output: Path,
+    operator: bool,
     deadline: float,
     parameters: tuple[str, ...],
     keep: Path | None,
@@ -26,9 +30,11 @@ def capsule(
     """Write the module call at the finding ID, of both sides, into DIR: run.py, tensors, README.
 
     `python DIR/run.py` computes both sides again with torch and safetensors alone, compares them with what was recorded
-    and ends with 0 or 1. Both runs are started again for it. RESULT may be left out as with `paritrace explain`.
+    and ends with 0 or 1. Both runs are started again for it, but not with --call. RESULT may be left out as with
+    `paritrace explain`.
     """
     from paritrace.automation.capsules import capsule as written
+    from paritrace.automation.operator_capsules import operator_capsule
     from paritrace.automation.replays import Replaying
     from paritrace.cli.replay_options import new_folder
     from paritrace.reports.documents import encoded
@@ -36,11 +42,15 @@ def capsule(
 
     result, identity = result_and_id(arguments)
     finding = finding_of(result.comparison, identity)
-    with work_folder(keep) as work, new_folder(output) as folder:
-        how = Replaying(
-            work=work, deadline_seconds=deadline, gradients=False, trace=True, names=parameter_names(parameters)
-        )
-        facts = written(result.comparison, finding, folder, how=how)
+    if operator:
+        with new_folder(output) as folder:
+            facts = operator_capsule(result.comparison, finding, folder).facts
+    else:
+        with work_folder(keep) as work, new_folder(output) as folder:
+            how = Replaying(
+                work=work, deadline_seconds=deadline, gradients=False, trace=True, names=parameter_names(parameters)
+            )
+            facts = written(result.comparison, finding, folder, how=how)
     if as_json:
         write_json_bytes(encoded(facts))
         return

@@ -1,7 +1,8 @@
 """The safetensors format: headers made and read, with every offset checked; bytes are left to the caller (ADR 0012)."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from itertools import accumulate
 from math import prod
 from typing import Any
 
@@ -62,6 +63,34 @@ def header_of(key: str, *, dtype: str, shape: tuple[int, ...], itemsize: int) ->
     }
     body: dict[str, object] = {} if known else {"__metadata__": {_DTYPE: dtype, _SHAPE: json.dumps(list(shape))}}
     text = json.dumps({**body, key: entry}, separators=(",", ":")).encode()
+    text += b" " * (-len(text) % ALIGNMENT)
+    return len(text).to_bytes(LENGTH_BYTES, "little") + text
+
+
+class Part(Struct, frozen=True):
+    """One tensor of a file with several: its bytes follow those of the parts before it."""
+
+    key: str
+    dtype: str
+    shape: tuple[int, ...]
+    num_bytes: int
+
+
+def header_of_parts(parts: Sequence[Part]) -> bytes:
+    """The bytes before the elements of a file with several tensors, in their order.
+
+    Raises:
+        ValueError: of a dtype that the format has no name for.
+    """
+    unknown = sorted({part.dtype for part in parts} - NAMES.keys())
+    if unknown:
+        raise ValueError(f"a file of tensors has no {', '.join(unknown)}")
+    ends = list(accumulate(part.num_bytes for part in parts))
+    entries = {
+        part.key: {"dtype": NAMES[part.dtype], "shape": list(part.shape), "data_offsets": [end - part.num_bytes, end]}
+        for part, end in zip(parts, ends, strict=True)
+    }
+    text = json.dumps(entries, separators=(",", ":")).encode()
     text += b" " * (-len(text) % ALIGNMENT)
     return len(text).to_bytes(LENGTH_BYTES, "little") + text
 

@@ -17,7 +17,7 @@ from torch.nn.parallel import DistributedDataParallel
 from torch.optim.optimizer import register_optimizer_step_pre_hook
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from paritrace.capture.pytorch.internals import no_python_dispatch, without_function_modes
+from paritrace.capture.pytorch.internals import fake_mode_active, no_python_dispatch, without_function_modes
 from paritrace.capture.pytorch.numbers import run_operator
 from paritrace.capture.pytorch.wrappers import sharding_of
 from paritrace.errors import RequestError
@@ -84,6 +84,8 @@ class Upcasting(TorchDispatchMode):
     ) -> Any:
         """Run one operator, its floating arguments and its dtype wider where something of it is."""
         kwargs = kwargs or {}
+        if fake_mode_active():  # shapes are asked for, as when a DTensor is laid out: nothing is computed
+            return func(*args, **kwargs)
         if any(kind.__torch_dispatch__ is not no_python_dispatch for kind in types):
             return NotImplemented  # a wrapper of tensors: what is inside comes here again
         plan = self._plans.get(func) or self._plan(func)
