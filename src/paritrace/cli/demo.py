@@ -151,13 +151,11 @@ def failed(arguments: Sequence[str], done: Finished) -> HostError:
 
 def write_report(candidate: Side, *, place: Path) -> Path:
     """Write the kept comparison as a page and return its path."""
-    from paritrace.reports.first_screen import Kept
-    from paritrace.reports.html import kept_report
-    from paritrace.reports.kept_result import open_result
+    from paritrace.reports.exporting import export_result
+    from paritrace.reports.formats import Cut
 
-    result = open_result(candidate.run, files=LOCAL)
     path = place / REPORT
-    kept_report.write_report(result, path, files=LOCAL, kept=Kept(str(result.directory)))
+    export_result(candidate.run, path, names=("html",), cut=Cut(), files=LOCAL)
     return path
 
 

@@ -81,15 +81,16 @@ class Comparison(_Columns):
             ) from error
 
     def to_html(self, path: str | PathLike[str], /) -> None:
-        """Writes the report: one HTML file that needs nothing beside it.
+        """Writes the report: one HTML file that needs nothing beside it. A folder gets `report.html`.
 
         Raises:
             EvidenceError: Refused, `damaged_result`.
             HostError: Refused: `path` cannot be written.
         """
-        from paritrace.reports.html.kept_report import write_report
+        from paritrace.reports.exporting import export_result
+        from paritrace.reports.formats import Cut
 
-        write_report(self._kept, Path(path), files=LOCAL)
+        export_result(self.directory, Path(path), names=("html",), cut=Cut(), files=LOCAL)
 
     def __repr__(self) -> str:
         from paritrace.reports.first_screen import first_screen

@@ -35,7 +35,7 @@ def test_su7_the_page_leads_with_the_words_of_the_first_screen(make: object) -> 
 
 
 def test_cp29_the_page_of_parted_runs_has_every_part() -> None:
-    page = comparison_page(parted(), Known(found_without_name=True, judge_seconds=2))
+    page = comparison_page(parted(), Known("out", found_without_name=True, judge_seconds=2))
     text = assert_whole(rendered("comparison.html", page)).text
     assert [one.command for one in page.commands][:2] == ["paritrace explain F1", "paritrace judge F1"]
     for said in (
@@ -48,6 +48,12 @@ def test_cp29_the_page_of_parted_runs_has_every_part() -> None:
         "3f2a91c0",
     ):
         assert said in text
+
+
+def test_cp29_a_command_names_the_result_where_it_is_not_found_without() -> None:
+    page = comparison_page(parted(), Known("a folder/out"))
+    assert page.commands[0].command == "paritrace explain 'a folder/out' F1"
+    assert not [one for one in comparison_page(parted()).commands if "explain" in one.command]
 
 
 def test_cp29_both_sources_stand_side_by_side_with_the_lines_around() -> None:

@@ -1,5 +1,6 @@
 """Makes the page of a comparison from the same rules and words as the terminal's first screen (CP-29, SU-10)."""
 
+import shlex
 from collections.abc import Mapping
 
 from msgspec import Struct
@@ -32,6 +33,7 @@ MOST_FINDINGS = 100
 MOST_CHANGES = 200
 MOST_LINES = 60  # of a list of statements
 WIDEST_COMMAND = 400
+OF_A_RESULT = frozenset({"explain", "why-not", "judge"})
 COUNTS = {
     "calls_baseline": "calls of the baseline",
     "calls_candidate": "calls of the candidate",
@@ -150,8 +152,16 @@ def _extras(comparison: Comparison) -> tuple[Extra, ...]:
 def _commands(comparison: Comparison, known: Known) -> tuple[Command, ...]:
     found = next_commands.commands_of(
         comparison,
-        kept=known.found_without_name,
+        kept=bool(known.directory),
         costs=(known.judge_seconds, known.narrow_seconds),
         columns=WIDEST_COMMAND,
     )
-    return tuple(Command(one.command, one.purpose, one.cost) for one in found)
+    return tuple(Command(_of_result(one.command, known), one.purpose, one.cost) for one in found)
+
+
+def _of_result(command: str, known: Known) -> str:
+    """A command that looks into the result names its folder, where it would not find it without."""
+    program, verb, *rest = command.split(" ")
+    if verb not in OF_A_RESULT or known.found_without_name:
+        return command
+    return " ".join((program, verb, shlex.quote(known.directory), *rest))
