@@ -35,8 +35,8 @@ def change(folder: Path, files: Files) -> Recovery:
     with changing(folder, own_identity(), files=files) as found:
         if visible(folder) == OLD:
             replaced = [NewContent(name, sha256_hex(OLD[name]), NEW[name]) for name in ("one", "two")]
-            added = [NewContent("three", None, NEW["three"]), MoreContent("log", 2, b"2\n3\n")]
-            change_together(folder, [*replaced, *added], files=files)
+            made, more = NewContent("three", None, NEW["three"]), MoreContent("log", 2, b"2\n3\n")
+            change_together(folder, (*replaced, made, more), files=files)
     return found
 
 

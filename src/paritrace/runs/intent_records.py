@@ -46,8 +46,8 @@ class Lost(Struct, frozen=True, forbid_unknown_fields=True):
 class Index(Struct, frozen=True, tag_field="type", tag="index", forbid_unknown_fields=True):
     """How far an artifact is committed: readers use its first `num_bytes` bytes, without `losses`.
 
-    `cuts`: ends of the appends; `folded_sha256`: fold of their digests, so that an append costs what it adds, and all of
-    it can be checked.
+    `cuts`: ends of the appends; `folded_sha256`: fold of their digests, so that an append costs what it adds and
+    all of it can be checked.
     """
 
     format: str
