@@ -92,7 +92,7 @@ class Checker:
         self._problems = [*inventory.problems]
         mark = self._document(RUN_MARK, RunMark, records.RUN_FORMAT) if inventory.has_run_mark else None
         tokens = {name.node_id: self._token(str(name)) for name in inventory.owners}
-        ranks = []
+        ranks: list[RankFacts] = []
         for key in inventory.ranks:
             chain = Chain(key, run_id="" if mark is None else mark.run_id, token=tokens.get(key.node_id, ""))
             self.chains[key] = chain

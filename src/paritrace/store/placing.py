@@ -23,7 +23,7 @@ def placements(chain: Chain) -> list[Placed]:
     """Return where the streams of one rank go: the newest of a path there, older ones into the folder of versions."""
     taken: set[str] = set()
     folders: set[str] = set()
-    found = []
+    found: list[Placed] = []
     newest_first = sorted(chain.streams.values(), key=_age, reverse=True)
     for stream in newest_first:
         above = set(_folders_of(stream.path))
