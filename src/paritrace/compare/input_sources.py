@@ -27,6 +27,8 @@ class InputSources:
     """
 
     first: "array[int]"
+    plain: bytes  # by call: 1 where each of its differing inputs is a differing output of one pair
+    places: "array[int]"
     makers: "array[int]"
     told: "array[int]"
     origins: list[FromOrigin]
@@ -45,7 +47,16 @@ def input_sources(sides: Sides, verdicts: Mapping[int, Verdict]) -> InputSources
     function, scope = (sides.baseline.calls.column(name) for name in ("function", "scope"))
     made = np.maximum(found.makers, 0)
     _, told = pairs_of(function[made], scope[made])
-    return InputSources(first=first, makers=compact(found.makers, "q"), told=compact(told, "q"), origins=found.names)
+    plain = np.asarray(first) >= 0
+    plain[np.asarray(calls)[found.makers < 0]] = False
+    return InputSources(
+        first=first,
+        plain=plain.tobytes(),
+        places=places,
+        makers=compact(found.makers, "q"),
+        told=compact(told, "q"),
+        origins=found.names,
+    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -43,7 +43,8 @@ class _Search:
             if moment == "begin":
                 self._first_of_state[group, name] = step
         self._inputs = input_sources(sides, verdicts.verdicts)
-        self._following: dict[tuple[int, Root, int], Blame] = {}  # plain consequences: many are alike
+        self._consequences: dict[tuple[int, Root, int], Blame] = {}
+        self._ids = sides.baseline.calls.values("id")
         pairing = sides.pairing
         self._views = (Views(sides.baseline, pairing.partner_a), Views(sides.candidate, pairing.partner_b))
         self._draws = (Draws(sides.baseline), Draws(sides.candidate))
@@ -52,8 +53,14 @@ class _Search:
         left = self._sides.baseline.calls.values("left")
         differing = [i for i, v in self._verdicts.verdicts.items() if v.inputs or v.outputs or v.collective]
         for i in sorted(differing, key=left.__getitem__):
-            blame = self._blame(i, self._verdicts.verdicts[i])
-            self._found.blames[i] = blame
+            verdict = self._verdicts.verdicts[i]
+            if self._inputs.plain[i] and self._latest is not None and not verdict.collective:
+                self._found.blames[i] = blame = self._following(self._inputs.first[i])
+                insort(self._differing, self._ids[i])
+                if blame.root is not None and blame.root != ("call", i):
+                    self._found.consequences[blame.root] += 1
+                continue
+            self._found.blames[i] = blame = self._blame(i, verdict)
             self._note(i, blame)
         self._blame_states()
         return self._found
@@ -69,9 +76,9 @@ class _Search:
                 self._found.states[key] = blame
 
     def _note(self, i: int, blame: Blame) -> None:
-        insort(self._differing, self._sides.baseline.calls.values("id")[i])
+        insort(self._differing, self._ids[i])
         if blame.group not in (Group.PROPAGATES, Group.CONTAINS):
-            insort(self._sources, self._sides.baseline.calls.values("id")[i])
+            insort(self._sources, self._ids[i])
         if self._first_step is None:
             self._first_step = self._sides.baseline.context_of(i)[0]
         if blame.outside is not None:
@@ -95,16 +102,22 @@ class _Search:
         """The same as `_of_input`, where what both sides read is known already."""
         maker = self._inputs.makers[at]
         if maker >= 0:
-            root = self._root(maker)
-            key = (self._inputs.told[at], root, place)
-            if key not in self._following:
-                self._following[key] = Blame(Group.PROPAGATES, told_call(self._sides, maker), root, place)
-            return self._following[key]
+            return self._following(at)
         if maker == OTHERWISE:
             return self._of_input(i, place)
         origin = self._inputs.origins[OTHERWISE - 1 - maker]
         blame = self._of_names(i, origin, origin)
         return blame._replace(slot=place) if blame.root else blame._replace(slot=place, root=("call", i))
+
+    def _following(self, at: int) -> Blame:
+        """A plain consequence: both sides read an output of one pair that differs. Many are alike."""
+        maker, told, place = self._inputs.makers[at], self._inputs.told[at], self._inputs.places[at]
+        root = self._root(maker)
+        blame = self._consequences.get((told, root, place))
+        if blame is None:
+            blame = Blame(Group.PROPAGATES, told_call(self._sides, maker), root, place)
+            self._consequences[told, root, place] = blame
+        return blame
 
     # --- calls whose inputs agree ------------------------------------------------------------------------------
 

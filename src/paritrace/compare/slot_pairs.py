@@ -1,6 +1,7 @@
 """The slots of many pairs of calls against each other at once: which differ in bits, where bits alone decide (CP-7)."""
 
 from collections.abc import Iterator
+from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
@@ -59,11 +60,12 @@ def _block(ours: SlotWords, theirs: SlotWords, first: Numbers, second: Numbers, 
     scalars = ours.scalars[first] != theirs.scalars[second]
     equal = alike & (differing == 0) & ~scalars
     wanted = np.flatnonzero(~equal | also)
+    pattern = lru_cache(maxsize=None)(Pattern)  # most pairs of a block differ alike
     columns = (first, second, equal, alike, differing, counts[0], counts[1], scalars)
     for i, j, same, plain_pair, word, num_in, num_out, other in zip(
         *(column[wanted].tolist() for column in columns), strict=True
     ):
-        yield Judged(i, j, same, Pattern(word, num_in, num_out, other) if plain_pair else None)
+        yield Judged(i, j, same, pattern(word, num_in, num_out, other) if plain_pair else None)
 
 
 def _counts(words: SlotWords, calls: Numbers) -> Numbers:

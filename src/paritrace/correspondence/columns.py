@@ -36,7 +36,8 @@ def columns_of(a: Records, b: Records) -> tuple[Columns, Columns]:
     streams, layers, keys = _alike(a.streams, b.streams), _alike(a.layers, b.layers), _alike(a.keys, b.keys)
     names = _alike(_names(a), _names(b))
     anchors = _alike(*(side.inputs if side.anchored is not None else _anchors(side) for side in (a, b)))
-    labels = _interned((a.labels, b.labels), first="")
+    known: dict[str, int] = {}
+    labels = (_rare(a.labels, known), _rare(b.labels, known))
     first, second = (
         Columns(
             streams=streams[number],
@@ -81,8 +82,16 @@ def _is_array(column: Sequence[Hashable]) -> bool:
     return isinstance(column, array)
 
 
-def _interned(columns: Iterable[Sequence[Hashable]], *, first: Hashable = ()) -> tuple[Numbers, Numbers]:
-    known: dict[Hashable, int] = {first: 0}
+def _rare(texts: Sequence[str], known: dict[str, int]) -> Numbers:
+    """Numbers of texts, of which nearly all are empty: those are 0."""
+    found = np.zeros(len(texts), dtype=np.int64)
+    for place in [place for place, text in enumerate(texts) if text]:
+        found[place] = known.setdefault(texts[place], len(known) + 1)
+    return found
+
+
+def _interned(columns: Iterable[Sequence[Hashable]]) -> tuple[Numbers, Numbers]:
+    known: dict[Hashable, int] = {}
     left, right = (np.array([known.setdefault(value, len(known)) for value in column], np.int64) for column in columns)
     return left, right
 
