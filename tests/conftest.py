@@ -11,6 +11,13 @@ GOLD = Path(__file__).parent / "gold"
 Golden = Callable[[str, str], None]
 
 
+@pytest.fixture(autouse=True)
+def outside_of_a_workflow(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where GitHub runs the tests, commands would annotate and summarise by themselves."""
+    for name in ("GITHUB_ACTIONS", "GITHUB_STEP_SUMMARY", "GITHUB_WORKSPACE"):
+        monkeypatch.delenv(name, raising=False)
+
+
 @pytest.fixture
 def golden() -> Golden:
     """`golden(name, text)`: the text equals tests/gold/NAME to the byte; `make golden` rewrites the file."""
