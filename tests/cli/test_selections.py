@@ -3,10 +3,11 @@
 import pytest
 from msgspec.structs import replace
 
-from paritrace.cli.allowances import UNLIMITED, Judgement, judgement, status_of_comparison
+from paritrace.cli.allowances import Judgement, judgement, status_of_comparison
 from paritrace.cli.selections import parse_ranks, parse_steps
 from paritrace.compare.result import Comparison, Counts, Mark
 from paritrace.errors import RequestError
+from paritrace.reports.formats import UNLIMITED
 from tests.reports import comparisons
 
 

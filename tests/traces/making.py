@@ -20,7 +20,7 @@ def write(path: Path, rank: int, calls: Sequence[Placed], *, cut: Cut = Cut()) -
         return trace.close()
 
 
-def call(number: int, *, start: int, duration: int, flow: int = 0, ends: bool = False) -> Event:
+def call(number: int, *, start: int, duration: int, flow: int = 0) -> Event:
     return Event(
         start_ns=start,
         duration_ns=duration,
@@ -29,7 +29,6 @@ def call(number: int, *, start: int, duration: int, flow: int = 0, ends: bool = 
         file="train.py",
         function="step",
         line=number % 50,
-        arguments=(("record_id", number), ("phase", "forward"), ("in.x", f"float32[2, 3] {number:016x}")),
+        arguments=(("record_id", number), ("phase", "forward"), ("in x", f"float32[2, 3] {number:016x}")),
         flow=flow,
-        flow_ends=ends,
     )

@@ -185,7 +185,8 @@ def writer_of_comparison(form: Format, /) -> Callable[[OfComparison, Sink], None
     Raises:
         RequestError: Refused, `no_such_format`: this format does not show comparisons.
     """
-    return _loaded(form, form.comparison, what="a comparison")
+    writer: Callable[[OfComparison, Sink], None] = _loaded(form, form.comparison, what="a comparison")
+    return writer
 
 
 def writer_of_check(form: Format, /) -> Callable[[OfCheck, Sink], None]:
@@ -194,7 +195,8 @@ def writer_of_check(form: Format, /) -> Callable[[OfCheck, Sink], None]:
     Raises:
         RequestError: Refused, `no_such_format`: this format does not show checks.
     """
-    return _loaded(form, form.check, what="a check")
+    writer: Callable[[OfCheck, Sink], None] = _loaded(form, form.check, what="a check")
+    return writer
 
 
 def _loaded(form: Format, target: str, *, what: str) -> Any:

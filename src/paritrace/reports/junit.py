@@ -35,7 +35,8 @@ def document(cases: Sequence[Case], /, *, name: str) -> bytes:
         _count(made, of_suite)
         report.append(made)
     _count(report, shown)
-    return report.tostring() + b"\n"
+    data: bytes = report.tostring()
+    return data + b"\n"
 
 
 def _count(element: JUnitXml | TestSuite, cases: Sequence[Case]) -> None:

@@ -11,7 +11,7 @@ Arguments = tuple[tuple[str, Value], ...]
 class Event(Struct, frozen=True, gc=False):
     """A call or an instant. Times in ns since the zero of its side; `start_ns` -1: no time is known.
 
-    `flow`: 64 bits that join two events, 0 for none; `flow_ends`: the arrow ends here.
+    `flow`: 63 bits that join events, 0 for none. The arrow leads to the later one, whichever that is.
     """
 
     start_ns: int
@@ -23,7 +23,6 @@ class Event(Struct, frozen=True, gc=False):
     line: int = 0
     arguments: Arguments = ()
     flow: int = 0
-    flow_ends: bool = False
 
 
 class Why(StrEnum):

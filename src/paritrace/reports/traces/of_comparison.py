@@ -143,7 +143,6 @@ class _Rank:
             line=row.line,
             arguments=tuple(_arguments(row)),
             flow=number_of("pair", self._source, self.rank, self._nth(row), *ids) if paired else 0,
-            flow_ends=row.side is Side.CANDIDATE,
         )
 
 
@@ -195,13 +194,13 @@ def _arguments(row: CallRow) -> Iterator[tuple[str, Value]]:
 
 
 def _slot(slot: SlotRow) -> Iterator[tuple[str, Value]]:
-    name = f"{'in' if slot.direction == 'i' else 'out'}.{slot.name}"
+    name = f"{'in' if slot.direction == 'i' else 'out'} {slot.name}"
     bits = f"no bits: {slot.bits.gap}" if isinstance(slot.bits, Gap) else slot.bits
     agreement = "" if slot.agreement in (None, Agreement.EQUAL) else f" {slot.agreement}"
     yield name, f"{slot.dtype}{list(slot.shape)} {bits}{agreement}"
     if slot.figures is not None:
-        yield f"{name}.max_absolute", _or_nan(slot.figures.max_absolute)
-        yield f"{name}.max_relative", _or_nan(slot.figures.max_relative)
+        yield f"{name} max_absolute", _or_nan(slot.figures.max_absolute)
+        yield f"{name} max_relative", _or_nan(slot.figures.max_relative)
 
 
 def _or_nan(value: float | None) -> float | str:

@@ -144,7 +144,7 @@ class _Session:
         """The name and, in one text, dtype, shape and fingerprint (hex) of a tensor."""
         known = self._slots.get((direction, slot.name, slot.kind))
         if known is None:
-            name = f"{direction}.{self._of.names[slot.name]}"
+            name = f"{direction} {self._of.names[slot.name]}"
             known = self._slots[direction, slot.name, slot.kind] = name, tensor_text(self._of.kinds[slot.kind])
         bits = f"no bits: {slot.bits.gap}" if isinstance(slot.bits, Gap) else slot.bits
         return known[0], f"{known[1]} {bits}"

@@ -9,7 +9,7 @@ from msgspec.structs import asdict
 from perfetto.protos.perfetto.trace import perfetto_trace_pb2 as messages
 
 from paritrace.reports.formats import Sink
-from paritrace.reports.traces.events import Event, Tally
+from paritrace.reports.traces.events import Event, Tally, Value
 from paritrace.reports.traces.texts import integer, number, text
 
 CHUNK_PACKETS = 4096  # about 600 kB before compression
@@ -123,34 +123,29 @@ class Packets:
         if event.category:
             filled.category_iids.append(self._interned(packet, "event_categories", event.category))
         if event.file:
-            filled.source_location_iid = self._location(packet, (event.file, event.function, event.line))
+            known = self._location(packet, (event.file, event.function, event.line))
+            if known:
+                filled.source_location_iid = known
         if event.flow:
-            (filled.terminating_flow_ids if event.flow_ends else filled.flow_ids).append(event.flow)
+            filled.flow_ids.append(event.flow)  # an end that comes first in time would be dropped without a word
         for name, value in event.arguments:
             annotation = filled.debug_annotations.add()
             annotation.name_iid = self._interned(packet, "debug_annotation_names", name)
             self._fill(packet, annotation, name, value)
 
-    def _fill(self, packet: Any, annotation: Any, name: str, value: str | float | bool) -> None:
-        kind = type(value)
-        if kind is bool:
+    def _fill(self, packet: Any, annotation: Any, name: str, value: Value) -> None:
+        if isinstance(value, bool):
             annotation.bool_value = value
             return
-        if kind is int:
-            value = integer(value)  # type: ignore[arg-type]  # its type was asked for
-            if type(value) is int:
-                annotation.int_value = value
-                return
-        elif kind is float:
-            value = number(value)  # type: ignore[arg-type]
-            if type(value) is float:
-                annotation.double_value = value
-                return
-        known = self._value(packet, str(value)) if name in VALUES_INTERNED else 0
-        if known:
+        shown = _shown(value)
+        if isinstance(shown, int):
+            annotation.int_value = shown
+        elif isinstance(shown, float):
+            annotation.double_value = shown
+        elif name in VALUES_INTERNED and (known := self._value(packet, shown)):
             annotation.string_value_iid = known
         else:
-            annotation.string_value = text(str(value))
+            annotation.string_value = text(shown)
 
     # --- interning -----------------------------------------------------------------------------------------------
 
@@ -173,6 +168,8 @@ class Packets:
         known = self._tables["source_locations"]
         identity = known.get(place)
         if identity is None:
+            if len(known) >= MOST_INTERNED:
+                return 0
             identity = known[place] = len(known) + 1
             entry = packet.interned_data.source_locations.add()
             entry.iid = identity
@@ -232,3 +229,10 @@ class Packets:
             annotation.name = name
             annotation.string_value = value if isinstance(value, str) else json.dumps(value, sort_keys=True)
         self._write(last.SerializeToString())
+
+
+def _shown(value: str | float) -> str | float:
+    """A value as every reader of the format shows it."""
+    if isinstance(value, str):
+        return value
+    return integer(value) if isinstance(value, int) else number(value)
