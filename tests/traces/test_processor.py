@@ -81,7 +81,6 @@ def test_su8_arrows_join_pairs_and_nothing_else(recorded: Path) -> None:
         assert {tuple(row.values())[:3] for row in found} == pairs
         assert len(found) == len(pairs)
         assert {row["validation"] for row in found} == {"unreviewed"}
-        assert {row["side"] for row in found} == {"baseline", "candidate"}
         undetermined = opened.rows(
             "select substr(name, 15) as reason, count(*) as n from slice where name like 'undetermined: %' group by 1"
         )
