@@ -100,11 +100,11 @@ def table(rows: list[Row]) -> str:
 
 TAIL = """Read the answers for what they are:
 
-- Of a compiled model two calls of a step are paired: the region's inside is not observed, and nothing in it was judged.
+- Of a compiled model hardly any call is paired: the region's inside is not observed, and nothing in it was judged.
   Losses, gradient norms and weights are.
 - At level module alone the first line of eager / SDPA names `self_attn.o_proj`, the first module that the other
   attention feeds, and says that code without a record made the difference; with operators it names the attention.
-- Where draws make other choices themselves, as of tied experts, the envelope is wide.
+- Behind another discrete choice, as of tied experts, no size is judged.
 - Layouts are related by fold: sums over elements see no order, and activations have no verdict.
 - Two torch versions are not among them: an older release comes from the usual index only as a build for CUDA, half a
   gigabyte and several more of what it loads, and was not installed beside this one.
