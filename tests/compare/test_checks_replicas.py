@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from paritrace.compare.checks_result import Invariant, Outcome
-from paritrace.evidence.calls import Kind, State, StateNames
-from paritrace.evidence.distributed import Group, Mesh, Placement, Replicated
+from paritrace.evidence.calls import Call, Kind, Name, Slot, State, StateNames
+from paritrace.evidence.distributed import Collective, Group, Mesh, Placement, Replicated
 from tests.compare import check_records as r
 from tests.compare import rank_records as ranks
 from tests.compare.rank_records import Records, across_of, invariants_of, training, value
@@ -282,3 +282,56 @@ def test_cp25_a_missing_rank_never_makes_a_pass_or_another_failure(
             assert not set(invariant.evidence.ranks) & gone
         if invariant.status is Outcome.FAIL:
             assert whole[identity].status is Outcome.FAIL
+
+
+def by_hand(
+    rank: int,
+    *,
+    unlike: dict[tuple[str, str], int] | None = None,
+    dim: str = "dp",
+    reduce: str = "sum",
+    own: bool = True,
+) -> Records:
+    """A rank that all-reduces the gradient of head.weight by itself; with `own` as its leaf got it, else another."""
+    records = training(rank, declared=False, unlike=unlike)
+    at = next(place for place, record in enumerate(records) if isinstance(record, Group)) + 1
+    gradient = Slot(1, r.FLOAT32, "a" * 16)
+    reduced = replace(gradient, source=(100 if own else 98, 0))
+    extra: Records = [
+        Mesh(0, (dim,), (2,), (rank,), "device_mesh", (ranks.WORLD,)),
+        Name(50, "AccumulateGrad:head.weight"),
+        Call(100, 101, -1, 1, 10, 10, 0, 1, 1, 0, -1, 50, -1, 0, 1, (gradient,), (gradient,)),
+        Collective(102, ranks.WORLD, "all_reduce", 0, reduce),
+        Call(102, 103, -1, 1, 10, 10, 0, 1, 1, 0, -1, -1, -1, 0, 1, (reduced,), ()),
+    ]
+    return [*records[:at], *extra, *records[at:]]
+
+
+UNLIKE = {("parameter", "head.weight"): 0}
+
+
+def test_cp25_a_broadcast_that_was_forgotten_is_named_where_gradients_are_reduced_by_hand() -> None:
+    found = of(by_hand(0, unlike=UNLIKE), by_hand(1, unlike=UNLIKE))["replicas.parameters"]
+    assert (found.status, found.step, found.evidence.total) == (Outcome.FAIL, 0, 1)
+    (parting,) = found.evidence.partings
+    assert parting.name == "head.weight"
+    assert parting.basis == "its gradient is all-reduced along mesh dimension dp"
+    alike = of(by_hand(0), by_hand(1))["replicas.parameters"]
+    assert alike.status is Outcome.PASS
+
+
+@pytest.mark.parametrize(
+    ("ours", "theirs"),
+    [
+        ({"dim": "tp"}, {"dim": "tp"}),  # parts of one parameter lie on such ranks
+        ({"reduce": "max"}, {"reduce": "max"}),
+        ({"own": False}, {"own": False}),
+        ({}, {"own": False}),  # one rank alone reduces it
+    ],
+)
+def test_cp25_what_no_data_parallel_reduction_of_every_rank_shows_stays_open(
+    ours: dict[str, str | bool], theirs: dict[str, str | bool]
+) -> None:
+    found = of(by_hand(0, unlike=UNLIKE, **ours), by_hand(1, unlike=UNLIKE, **theirs))  # type: ignore[arg-type]
+    assert found["replicas.parameters"].status is not Outcome.FAIL
+    assert found["replicas.declared"].status is Outcome.NOT_CHECKABLE

@@ -85,6 +85,8 @@ def _call(run: Run, finding: Finding, record_id: int) -> KeptCall:
 
 
 def _require_kept(sides: list[_Side], place: Difference) -> None:
+    if any(slot.dtype == "rng" for side in sides for slot in side.call.inputs):
+        raise _not_traced(f"the call of {place.function} draws random numbers, whose generator is not kept with it")
     lacking = [f"{side.run.path}: {', '.join(side.call.missing)}" for side in sides if side.call.missing]
     if lacking:
         raise EvidenceError(

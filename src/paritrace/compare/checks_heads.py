@@ -4,9 +4,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from paritrace.compare.checks_parameters import fingerprints_of_fills
-from paritrace.evidence.calls import Kind, Row, State, StateNames, StepMark
+from paritrace.compare.checks_reduced import Reduced
+from paritrace.evidence.calls import Call, Kind, Name, Row, State, StateNames, StepMark
 from paritrace.evidence.definition import Definition
-from paritrace.evidence.distributed import Group, Mesh, Placement, Replicated
+from paritrace.evidence.distributed import Collective, Group, Mesh, Placement, Replicated
 from paritrace.evidence.gaps import Gap
 from paritrace.evidence.journal import Loss
 
@@ -47,6 +48,7 @@ class Head:
     placements: dict[int, Placement] = field(default_factory=dict[int, Placement])
     replicated: list[Replicated] = field(default_factory=list[Replicated])
     holdings: dict[tuple[str, str], Holding] = field(default_factory=dict[tuple[str, str], Holding])
+    reduced: Reduced = field(default_factory=Reduced)
     _kinds: dict[int, Kind] = field(default_factory=dict[int, Kind])
     _names: dict[int, StateNames] = field(default_factory=dict[int, StateNames])
     _steps: int = 0
@@ -70,6 +72,8 @@ class Head:
                 self._hold(record)
             case StepMark():
                 self._steps += 1
+            case Name() | Call() | Collective():
+                self.reduced.see(record)
             case _:
                 pass
         return self._steps < HEAD_STEPS

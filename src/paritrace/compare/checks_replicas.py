@@ -1,6 +1,7 @@
 """Tells which ranks hold replicas of one parameter or buffer, and how that is known (CP-25): pure rules.
 
-Declared: a wrapper keeps them alike on a group, or a placement replicates the same shard along a dimension of a mesh.
+Declared: a wrapper keeps them alike on a group, a placement replicates the same shard along a dimension of a mesh, or
+every rank of a data-parallel dimension all-reduces the parameter's gradient over it, as calls show.
 Observed: undeclared, and alike with one dtype and shape when first recorded. Parameters that are filled with one value
 start alike without being replicas; they count once they have changed, and are still alike.
 """
@@ -12,7 +13,7 @@ from msgspec import Struct
 
 from paritrace.compare.checks_heads import PARAMETER, Geometry, Head, Holding
 from paritrace.compare.checks_joined import Joined
-from paritrace.compare.checks_meshes import RankSet, along
+from paritrace.compare.checks_meshes import DATA_PARALLEL, RankSet, along
 from paritrace.evidence.distributed import Placement, Replicated
 
 REPLICATE, PARTIAL = "R", "P"
@@ -120,6 +121,8 @@ def _declared(key: tuple[str, str], head: Head, heads: Mapping[int, Head]) -> It
         reduced = head.groups.get(mark.group)
         if reduced is not None and _names(mark, name):
             yield f"{mark.basis} over group {reduced.key}", reduced.ranks
+    if group == PARAMETER:
+        yield from _reduced_by_hand(name, head, heads)
     placement = head.holdings[key].placement
     mesh = head.meshes.get(placement.mesh) if placement is not None else None
     if placement is None or mesh is None or any(one.startswith(PARTIAL) for one in placement.placements):
@@ -128,6 +131,25 @@ def _declared(key: tuple[str, str], head: Head, heads: Mapping[int, Head]) -> It
         related = along(head, mesh, dim, heads=heads) if one == REPLICATE else ()
         if related:
             yield f"placed {one} along mesh dimension {mesh.dims[dim] or dim}", related
+
+
+def _reduced_by_hand(name: str, head: Head, heads: Mapping[int, Head]) -> Iterator[tuple[str, tuple[int, ...]]]:
+    """Yields the ranks of a data-parallel dimension over which each of them all-reduces this parameter's gradient."""
+    for mesh in head.meshes.values():
+        for dim, called in enumerate(mesh.dims):
+            group = head.groups.get(mesh.groups[dim]) if dim < len(mesh.groups) else None
+            if called not in DATA_PARALLEL or group is None or len(group.ranks) < 2:
+                continue
+            if all(_reduces(heads.get(rank), group.key, name) for rank in group.ranks):
+                yield f"its gradient is all-reduced along mesh dimension {called}", group.ranks
+
+
+def _reduces(head: Head | None, key: str, name: str) -> bool:
+    """Whether a rank all-reduces a gradient over the group of this key."""
+    return head is not None and any(
+        name in names and (group := head.groups.get(number)) is not None and group.key == key
+        for number, names in head.reduced.by_group.items()
+    )
 
 
 def _names(mark: Replicated, name: str) -> bool:
