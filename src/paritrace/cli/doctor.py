@@ -11,6 +11,7 @@ from paritrace.cli.probes.directory import probe_directory
 from paritrace.cli.probes.installation import probe_installation
 from paritrace.cli.probes.machine import probe_machine
 from paritrace.cli.probes.probe import Availability, Probe
+from paritrace.cli.probes.store import probe_staging, probe_target
 
 FORMAT = "paritrace-doctor"
 VERSION = "1.0"
@@ -18,10 +19,27 @@ VERSION = "1.0"
 
 @click.command()
 @click.argument("directory", type=click.Path(path_type=Path), default=".")
+@click.option(
+    "--staging",
+    type=click.Path(path_type=Path),
+    envvar=["PARITRACE_STAGING_DIR", "PARITRACE_DOCTOR_STAGING"],
+    metavar="DIR",
+    help="A node's staging directory too.",
+)
+@click.option(
+    "--store",
+    envvar=["PARITRACE_STORE", "PARITRACE_DOCTOR_STORE"],
+    metavar="TARGET",
+    help="A store's target too; a trial object is put and removed.",
+)
 @json_option
-def doctor(directory: Path, as_json: bool) -> None:
+def doctor(directory: Path, staging: Path | None, store: str | None, as_json: bool) -> None:
     """Say what this installation, this machine and DIRECTORY (where runs would be written) can do."""
     probes = list(chain(probe_installation(), probe_machine(), probe_directory(directory)))
+    if staging is not None:
+        probes += probe_staging(staging)
+    if store is not None:
+        probes += probe_target(store)
     if as_json:
         write_json({"format": FORMAT, "version": VERSION, "probes": probes})
         return
