@@ -63,7 +63,7 @@ def main() -> None:
         Row("busiest second", median(busiest), "the cap", ("<=", 1.05)),
         Row("CPU time", median(shares), "wall time", ("<=", 0.06)),
     ]
-    note = f"{NUM_UPLOADS} uploads of {NUM_BYTES // MIB} MiB in chunks of {CHUNK_BYTES // 1024} KiB, forcing to disk included."
+    note = f"{NUM_UPLOADS} uploads of {NUM_BYTES // MIB} MiB by {CHUNK_BYTES // 1024} KiB, forcing to disk included."
     print_table("PF-6", rows, (note,))
 
 
