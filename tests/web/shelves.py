@@ -32,10 +32,10 @@ def write_run(
     return table.write(place, expected=f"0:{steps}")
 
 
-def write_pair(folder: Path, *, names: tuple[str, str, str] = NAMES) -> Path:
+def write_pair(folder: Path, *, names: tuple[str, str, str] = NAMES, steps: int = 3) -> Path:
     """Two runs, A and B, that part at the second call, B with a step less; returns the kept comparison below B."""
-    a = write_run(folder / "A", names=names)
-    b = write_run(folder / "B", factor=1.5, steps=2, names=names, source=OTHER)
+    a = write_run(folder / "A", names=names, steps=steps)
+    b = write_run(folder / "B", factor=1.5, steps=steps - 1, names=names, source=OTHER)
     return keep_comparison(a, b)
 
 

@@ -45,15 +45,19 @@ class Explanation(Struct, frozen=True):
     files: tuple[FileBehind, ...]
 
 
-def explain(result: KeptResult, identity: str, /, *, files: Files) -> Explanation:
+def explain(result: KeptResult, identity: str, /, *, files: Files, table: CallsTable | None = None) -> Explanation:
     """Returns the evidence behind `identity`: an anchor of the screen, a figure of the document, or a call.
+
+    Args:
+        table: calls.parquet where it is open already; else it is opened where it was kept.
 
     Raises:
         RequestError: Refused, `no_such_id`: names what can be explained.
         EvidenceError: Refused, `damaged_result`.
     """
     what = behind(result.comparison, identity)
-    table = CallsTable(result.calls_path()) if files.exists(result.calls_path()) else None
+    if table is None and files.exists(result.calls_path()):
+        table = CallsTable(result.calls_path())
     calls, total = _calls(table, what)
     if table is not None and what.is_call and not total:
         raise unknown_id(identity, ("the ids in calls.parquet",))

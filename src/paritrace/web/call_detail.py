@@ -1,6 +1,7 @@
 """One call with all that is recorded of it: both sides' slots, regions, neighbours, findings, its journal line (P9)."""
 
 from collections.abc import Iterator, Mapping
+from pathlib import Path
 from typing import Any
 
 from msgspec import Struct
@@ -10,8 +11,10 @@ from paritrace.compare.rows import Side
 from paritrace.errors import ParitraceError, RequestError
 from paritrace.files import LOCAL
 from paritrace.reports import why_not as answers
-from paritrace.reports.calls_table import CallsTable
-from paritrace.reports.explanation import RecordLine, explain
+from paritrace.reports.explanation import RecordLine
+from paritrace.reports.journal_lines import lines_of_calls
+from paritrace.reports.kept_result import KeptResult
+from paritrace.web.asked_table import AskedTable
 from paritrace.web.calls_database import CallsDatabase, Row
 from paritrace.web.shelf import Result
 
@@ -107,7 +110,7 @@ def detail_of(result: Result, table: CallsDatabase, /, row: Row) -> CallDetail:
         sides=tuple(_side(result, table, rows[side], whole[side]) for side in Side if side in rows),
         slots=tuple(_slots(whole.get(Side.BASELINE, {}), whole.get(Side.CANDIDATE, {}))),
         findings=tuple(one for one in result.comparison.findings if _is_about(one, rows)),
-        why=None if partner is not None or row.partner is not None else _why_not(result, row),
+        why=None if partner is not None or row.partner is not None else _why_not(table, row),
     )
 
 
@@ -157,20 +160,25 @@ def _record(result: Result, row: Row) -> tuple[RecordLine | None, str]:
     """The line of the journal that holds a call, or why it is not known."""
     if result.kept is None:
         return None, "the comparison is a document alone: it names no journals"
+    journal = _journal(result.kept, row)
     try:
-        found = explain(result.kept, f"{row.side}:{row.session_id}:{row.record_id}", files=LOCAL).records
-    except ParitraceError as error:
-        return None, error.message
-    if not found or not found[0].journal_line:
+        lines = lines_of_calls(LOCAL.iter_chunks(journal), [row.record_id]) if journal else {}
+    except ParitraceError:
+        lines = {}
+    if row.record_id not in lines:
         return None, "the journal is not where it was when the runs were compared"
-    return found[0], ""
+    return RecordLine(f"{row.side}:{row.record_id}", str(journal), lines[row.record_id], row.function), ""
 
 
-def _why_not(result: Result, row: Row) -> answers.WhyNot | None:
-    if result.kept is None:
-        return None
-    table = CallsTable(result.kept.calls_path())
-    return answers.why_not(table, answers.find_call(table, f"{row.side}:{row.session_id}:{row.record_id}"))
+def _journal(kept: KeptResult, row: Row) -> Path | None:
+    run = kept.comparison.baseline if row.side == Side.BASELINE else kept.comparison.candidate
+    found = [one.path for one in kept.manifest.sources if (one.side, one.session_id) == (row.side, row.session_id)]
+    return Path(run.path) / found[0] if found else None
+
+
+def _why_not(table: CallsDatabase, row: Row) -> answers.WhyNot:
+    asked = AskedTable(table)
+    return answers.why_not(asked, answers.find_call(asked, f"{row.side}:{row.session_id}:{row.record_id}"))
 
 
 def _is_about(finding: Finding, rows: Mapping[str, Row]) -> bool:

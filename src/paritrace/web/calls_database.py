@@ -2,6 +2,7 @@
 
 import threading
 from collections import OrderedDict
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -58,6 +59,7 @@ class CallsDatabase:
     """One calls.parquet, open for questions. Threads may ask at the same time; each has a cursor of its own."""
 
     def __init__(self, path: Path) -> None:
+        self.path = path
         self._path = str(path)
         self._lock = threading.Lock()
         self._orders: OrderedDict[Question, Any] = OrderedDict()
@@ -111,6 +113,20 @@ class CallsDatabase:
         before = self._rows_where(f"{same} AND file_row_number < ?", *values, row.n, most=reach, order="n DESC")
         after = self._rows_where(f"{same} AND file_row_number > ?", *values, row.n, most=reach)
         return (*reversed(before), row, *after)
+
+    def matching(
+        self, columns: Sequence[str], equal: Mapping[str, object], /, *, most: int | None
+    ) -> list[dict[str, Any]]:
+        """Return these columns of the rows that have the given values; names are of `columns` only."""
+        names = ", ".join(f'"{name}"' for name in columns)
+        sql = f"SELECT {names} FROM {_ROWS} WHERE {_equal(columns, equal)} ORDER BY file_row_number LIMIT ?"
+        found = self._ask(sql, self._path, *_plain(equal), 2**62 if most is None else most).fetchall()
+        return [dict(zip(columns, row, strict=True)) for row in found]
+
+    def count(self, columns: Sequence[str], equal: Mapping[str, object], /) -> int:
+        """Return how many rows have the given values."""
+        sql = f"SELECT count(*) FROM {_ROWS} WHERE {_equal(columns, equal)}"
+        return int(self._ask(sql, self._path, *_plain(equal)).fetchall()[0][0])
 
     def whole(self, number: int, /) -> dict[str, Any]:
         """Return every column of a row, its slots as dicts."""
@@ -185,6 +201,16 @@ class CallsDatabase:
 
 
 _ROWS = "read_parquet(?, file_row_number = true)"
+
+
+def _equal(columns: Sequence[str], equal: Mapping[str, object]) -> str:
+    """The condition of equal values; a name that is no column is a fault of ours, not a filter."""
+    names = [columns[columns.index(name)] for name in equal]
+    return " AND ".join(f'"{name}" = ?' for name in names) or "TRUE"
+
+
+def _plain(equal: Mapping[str, object]) -> list[str | int]:
+    return [value if isinstance(value, int) else str(value) for value in equal.values()]
 
 
 def _near(numbers: list[int]) -> str:

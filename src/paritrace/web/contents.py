@@ -14,6 +14,7 @@ from paritrace.runs.showing import RunSummary, summarise
 from paritrace.runs.verify import Verification
 from paritrace.runs.verify import verify as verify_run
 from paritrace.web.addresses import ServerLinks
+from paritrace.web.asked_table import AskedTable
 from paritrace.web.call_detail import CallDetail, detail_of, find_row
 from paritrace.web.library import Library
 from paritrace.web.shelf import Result
@@ -57,7 +58,8 @@ def evidence(library: Library, key: str, identity: str, /) -> Explanation:
     """
     result = library.result(key)
     if result.kept is not None:
-        return explain(result.kept, identity, files=LOCAL)
+        table = None if library.has_calls(result) else AskedTable(library.calls(key))
+        return explain(result.kept, identity, files=LOCAL, table=table)
     what = behind(result.comparison, identity)
     return Explanation(identity, what.statement, what.facts, "", (), len(what.record_ids), ())
 

@@ -6,13 +6,15 @@ import signal
 import socket
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
 from http.client import HTTPConnection, HTTPException
 from pathlib import Path
 from types import FrameType
 
 import uvicorn
 from msgspec import Struct
+from starlette.types import ASGIApp
 
 from paritrace.errors import HostError, InternalError, Outcome
 from paritrace.web.application import application
@@ -20,6 +22,7 @@ from paritrace.web.application import application
 HOST = "127.0.0.1"
 ANSWERS_WITHIN_SECONDS = 30.0  # a start takes a second; only a machine in trouble needs more
 ASKED_EVERY_SECONDS = 0.05
+LOOKED_AT_EVERY_SECONDS = 1.0  # whether the server still runs; a signal is noticed at once
 ENDS_WITHIN_SECONDS = 5.0  # answers under way are finished; one that takes longer is cut off
 TOKEN_BYTES = 32
 LISTENING = 64
@@ -55,18 +58,12 @@ def _ending(ended: threading.Event) -> Callable[[int, FrameType | None], None]:
 def _serve(path: Path, listening: socket.socket, *, ready: Callable[[Served], None], ended: threading.Event) -> None:
     port = int(listening.getsockname()[1])
     token = secrets.token_urlsafe(TOKEN_BYTES)
-    server = _server(application(path, token=token, origin=f"http://{HOST}:{port}"))
-    thread = threading.Thread(target=server.run, args=([listening],), name="paritrace-web", daemon=True)
-    thread.start()
-    try:
+    with running(application(path, token=token, origin=f"http://{HOST}:{port}"), listening) as thread:
         _wait_for_health(port, token=token, thread=thread, ended=ended)
         if not ended.is_set():
             ready(Served(url=f"http://{HOST}:{port}/?token={token}", port=port))
-        while thread.is_alive() and not ended.wait(1.0):
+        while thread.is_alive() and not ended.wait(LOOKED_AT_EVERY_SECONDS):
             pass
-    finally:
-        server.should_exit = True
-        thread.join(ENDS_WITHIN_SECONDS)
     if not ended.is_set():
         raise InternalError(
             "the server ended by itself",
@@ -74,6 +71,19 @@ def _serve(path: Path, listening: socket.socket, *, ready: Callable[[Served], No
             fix="run it again with --debug and report what it prints",
             outcome=Outcome.FAILED,
         )
+
+
+@contextmanager
+def running(app: ASGIApp, listening: socket.socket, /) -> Generator[threading.Thread]:
+    """Serve in a thread of its own while the block runs; what is under way at its end is finished within a deadline."""
+    server = _server(app)
+    thread = threading.Thread(target=server.run, args=([listening],), name="paritrace-web", daemon=True)
+    thread.start()
+    try:
+        yield thread
+    finally:
+        server.should_exit = True
+        thread.join(ENDS_WITHIN_SECONDS)
 
 
 def bound(port: int, /) -> socket.socket:
@@ -97,9 +107,9 @@ def bound(port: int, /) -> socket.socket:
     return listening
 
 
-def _server(app: object) -> uvicorn.Server:
+def _server(app: ASGIApp) -> uvicorn.Server:
     config = uvicorn.Config(
-        app,  # type: ignore[arg-type]  # an ASGI application, whatever its class
+        app,
         log_config=None,
         access_log=False,
         server_header=False,
