@@ -80,6 +80,18 @@ class Publishing(RuleBasedStateMachine):
             self.new_life(name, cut)
 
     @rule(name=st.sampled_from(NAMES))
+    def truncate_and_regrow_past_the_end(self, name: str) -> None:
+        if name in self.alive:
+            held = len(self.lives[self.alive[name]])
+            data = b""
+            while len(data) <= held:
+                data += self.record() + b"\n"
+            with (self.place.originals / name).open("r+b") as file:
+                file.truncate(0)
+                file.write(data)
+            self.new_life(name, data)
+
+    @rule(name=st.sampled_from(NAMES))
     def copy_and_truncate(self, name: str) -> None:
         if name in self.alive:
             copy = f"{name}.{len(self.lives)}"
@@ -120,8 +132,10 @@ class Publishing(RuleBasedStateMachine):
         else:
             self.place.once(batch_bytes=BATCH_BYTES)
 
-    @rule(at=st.integers(1, 90), fault=st.sampled_from([Fault.STOP, Fault.DONE_THEN_STOP, Fault.TEAR_AND_STOP]))
+    @rule(at=st.integers(25, 80), fault=st.sampled_from([Fault.STOP, Fault.DONE_THEN_STOP, Fault.TEAR_AND_STOP]))
     def killed_sync(self, at: int, fault: Fault) -> None:
+        """A sync with something to publish has some eighty operations; the first 27 only read."""
+        self.write("a.jsonl", self.record() + b"\n")
         files = FaultyFiles(at=at, fault=fault)
         try:
             self.place.syncer(files=files, batch_bytes=BATCH_BYTES).once()
