@@ -1,0 +1,93 @@
+"""Calls that are decoded to columns a block at a time are those that are read one by one, whatever the bytes (EV-8)."""
+
+from collections.abc import Iterator
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from msgspec.structs import replace
+
+from paritrace.compare.call_columns import CallColumns
+from paritrace.errors import EvidenceError
+from paritrace.evidence import codec
+from paritrace.evidence.calls import Call, Slot
+from paritrace.evidence.journal import Account, Block, JournalReader
+from paritrace.testing.strategies import A_CALL, HEADER, damaged, journals
+
+HEAD = codec.encode_mark(HEADER)
+PLAIN = replace(A_CALL, outputs=(Slot(5, 6, "0f" * 8, -1),))
+LINE = codec.encode_row(PLAIN)
+Read = tuple[list[str], list[str], Account]
+
+
+def pieces(data: bytes, chunk_bytes: int) -> Iterator[bytes]:
+    return (data[start : start + chunk_bytes] for start in range(0, len(data), chunk_bytes))
+
+
+def in_blocks(data: bytes, chunk_bytes: int) -> Read:
+    """Calls, everything else in its order, and the account, as blocks give them."""
+    reader = JournalReader(pieces(data, chunk_bytes), name="j")
+    columns, others = CallColumns(), list[object]()
+    for block in reader.blocks():
+        if isinstance(block, Block):
+            columns.extend(block.calls)
+        others += [record for _, record in block.others] if isinstance(block, Block) else block
+    columns.settle()
+    calls = [*columns, *(record for record in others if isinstance(record, Call))]
+    return told(calls), [repr(record) for record in others if not isinstance(record, Call)], reader.account
+
+
+def one_by_one(data: bytes, chunk_bytes: int) -> Read:
+    reader = JournalReader(pieces(data, chunk_bytes), name="j")
+    items = list(reader)
+    calls = [record for record in items if isinstance(record, Call)]
+    return told(calls), [repr(item) for item in items if not isinstance(item, Call)], reader.account
+
+
+def told(calls: list[Call]) -> list[str]:
+    return sorted(map(repr, calls))
+
+
+@settings(suppress_health_check=[HealthCheck.too_slow], deadline=None, max_examples=60)
+@given(st.one_of(journals, damaged()), st.integers(1, 2000))
+def test_blocks_hold_what_is_read_one_by_one(data: bytes, chunk_bytes: int) -> None:
+    try:
+        wanted = one_by_one(data, chunk_bytes)
+    except EvidenceError as refused:
+        with pytest.raises(EvidenceError, match=refused.code or ""):
+            in_blocks(data, chunk_bytes)
+        return
+    assert in_blocks(data, chunk_bytes) == wanted
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        LINE * 3,
+        LINE[:-1] + b"," + LINE,  # two calls on one line
+        LINE[:-2] + b"\n" + LINE[:-1] + b"]\n",  # a bracket on the wrong line
+        LINE + LINE[:40] + b"\n" + LINE,
+        LINE.replace(b"0f0f", b"0F0F") + LINE,
+        LINE.replace(b'"0f0f', b'"f0f') + LINE,
+        LINE.replace(b'["c",1,', b'["c",9223372036854775808,') + LINE,
+        LINE.replace(b'["c",1,', b'["c",18446744073709551616,') + LINE,
+        LINE.replace(b'["c",1,', b'["c",01,') + LINE,
+        LINE.replace(b'["c",1,', b'["c",1.5,') + LINE,
+        LINE.replace(b'["c",1,', b'["c", 1 ,') + LINE,
+        LINE.replace(b",0]]]", b"]]]") + LINE,  # a slot without its last field
+        LINE.replace(b",0]]]", b",2]]]") + LINE,
+        codec.encode_row(A_CALL) + LINE,  # a gap
+        b"\n" + LINE,
+        b'["c"]\n' + LINE,
+        b'["c",\n' + LINE,
+    ],
+)
+def test_lines_that_are_not_plainly_right_read_as_before(lines: bytes) -> None:
+    data = HEAD + lines
+    beyond = b"9223372036854775808" in lines
+    if beyond:  # a record of the journal, for which the columns have no room
+        assert one_by_one(data, 1 << 16)[2].calls == 2
+        with pytest.raises(OverflowError):
+            CallColumns().take([call for call in JournalReader([data], name="j") if isinstance(call, Call)])
+        return
+    assert in_blocks(data, 1 << 16) == one_by_one(data, 1 << 16)
