@@ -31,6 +31,8 @@ def beyond_answer(expected: Expected, comparison: Comparison, sources: Sources) 
     first = named_first(comparison)
     if first is None or not same_moment(first, expected) or first.group not in expected.groups:
         return Answer.MISSED
+    if expected.function and first.function != expected.function:
+        return Answer.MISSED
     if expected.module in ("", "-"):
         return Answer.EXACT if expected.module == "" or not first.module else Answer.MISSED
     if first.module == expected.module or first.module.startswith(f"{expected.module}."):

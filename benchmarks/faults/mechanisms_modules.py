@@ -299,7 +299,10 @@ IN_MLP = (
             Answer(groups=INSERTED, module=f"{MLP}.quantizer", phase="forward", file="model.py", at="# PLANT"),
             Answer(groups=("outside",), names=(f"{MLP}.quantizer.largest",), later=1),
         ),
-        beyond=(Answer(groups=(*JUDGED, "outside"), module=f"{MLP}.quantizer", phase="forward", later=1),),
+        beyond=(
+            Answer(groups=(*JUDGED, "outside"), module=f"{MLP}.quantizer", phase="forward", later=1),
+            Answer(groups=JUDGED, module=f"{MLP}.quantizer", phase="forward", function="buffer"),
+        ),
         masks=BEHIND_MLP,
         arguments=("--quantized",),
         passes=(Passes.STEPS,),

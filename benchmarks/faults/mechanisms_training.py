@@ -29,6 +29,7 @@ def written(name: str, mechanism: str, change: str, *, parameters: tuple[str, ..
         ),
         beyond=(
             Answer(groups=("outside", *JUDGED), module="{owner}", phase="forward"),
+            Answer(groups=JUDGED, module="{owner}", phase="optimizer", function="parameter", later=-1),
             Answer(groups=JUDGED, file="train.py", at="# PLANT"),
         ),
         masks=BEHIND_BLOCK,
@@ -276,6 +277,7 @@ IN_LOOP = (
             Answer(groups=("outside",), names=("gradient", "{parameter}"), later=1),
             Answer(groups=(*JUDGED, "outside"), phase="backward", file="train.py", at="loss.backward()", later=1),
             Answer(groups=(*JUDGED, "outside"), file="train.py", at="clip_grad_norm_", later=1),
+            Answer(groups=JUDGED, module="{owner}", phase="backward", function="gradient", later=1),
         ),
         masks=BEHIND_BLOCK,
         parameters=MATRICES,
@@ -304,6 +306,11 @@ IN_LOOP = (
                 "(model.parameters(), 0.25 if step >= {step} else 1.0)  # PLANT\n",
             ),
             source="SpecForge#663",
+        ),
+        beyond=(
+            Answer(groups=JUDGED, phase="forward", file="train.py", at="# PLANT"),
+            Answer(groups=JUDGED, phase="backward", function="gradient"),
+            Answer(groups=JUDGED, phase="optimizer"),
         ),
         passes=STEPS,
     ),

@@ -47,6 +47,7 @@ class Answer:
     file: str = ""
     at: str = ""
     names: tuple[str, ...] = ()
+    function: str = ""
     later: int = 0
     beside: bool = False
 
@@ -174,6 +175,7 @@ def expected(answer: Answer, placement: Placement) -> Expected:
         file=answer.file,
         at=answer.at,
         module=filled(answer.module, placement),
+        function=answer.function,
         names=tuple(filled(name, placement) for name in answer.names),
         beside=answer.beside,
     )

@@ -1,5 +1,5 @@
-"""Gradients that leave the envelope while what the modules gave is inside, and what an optimizer makes of gradients
-that are inside (CP-8b, CP-10a)."""
+"""State that leaves the envelope while what it is made from is inside: buffers behind the forward pass, gradients, and
+what an optimizer makes of gradients (CP-8b, CP-10a)."""
 
 from collections.abc import Iterator
 
@@ -15,12 +15,18 @@ from paritrace.compare.ranks import RankComparison
 from paritrace.compare.result import Group
 from paritrace.evidence.calls import Phase
 
-GRADIENT, MADE = "gradient", frozenset({"parameter", "optimizer_state"})
+BUFFER, GRADIENT, MADE = "buffer", "gradient", frozenset({"parameter", "optimizer_state"})
+INSIDE = {
+    BUFFER: "what the modules gave is inside",
+    GRADIENT: "what the modules gave is inside",
+    "state": "the gradients it is made from are inside",
+}
+PHASES = {BUFFER: Phase.FORWARD, GRADIENT: Phase.BACKWARD, "state": Phase.OPTIMIZER}
 Out = tuple[DigestDifference, Excess]
 
 
 def state_exits(of: RankComparison, judged: Judged) -> list[Placed]:
-    """The first place of a rank at which gradients, or what an optimizer made, leave while all before is inside.
+    """The first place of a rank at which buffers, gradients or an optimizer's work leave while all before is inside.
 
     Behind anything that is out before it there is none: it would be a consequence.
     """
@@ -28,10 +34,13 @@ def state_exits(of: RankComparison, judged: Judged) -> list[Placed]:
     for step in sorted({step for step, _ in judged.inside}):
         if any(moment[0] < step for moment in judged.beyond) or _forward_or_loss_is_out(judged, step):
             return []
+        buffers = [each for each in out if each[0].step == step + 1 and each[0].group == BUFFER]
+        if buffers:
+            return [_placed(of, buffers, BUFFER, step)]
         gradients = [each for each in out if each[0].step == step and each[0].group == GRADIENT]
         made = [each for each in out if each[0].step == step + 1 and each[0].group in MADE]
         if gradients:
-            return [] if (step, Phase.BACKWARD) in judged.beyond else [_placed(of, gradients, "gradient", step)]
+            return [] if (step, Phase.BACKWARD) in judged.beyond else [_placed(of, gradients, GRADIENT, step)]
         if made and (step, Phase.BACKWARD) not in judged.beyond:
             return [_placed(of, made, "state", step)] if _gradients_are_inside(of, judged, step) else []
     return []
@@ -59,10 +68,8 @@ def _gradients_are_inside(of: RankComparison, judged: Judged, step: int) -> bool
 
 def _placed(of: RankComparison, out: list[Out], what: str, step: int) -> Placed:
     figure, excess = max(out, key=lambda each: each[1].ratio / each[1].reached if each[1].reached else 0.0)
-    before = "what the modules gave is inside" if what == GRADIENT else "the gradients it is made from are inside"
-    more = len(out) - 1
+    before, more = INSIDE[what], len(out) - 1
     cause = f"{before} ({more:,} more {what}{'s' if more > 1 else ''} out)" if more else before
     difference = figure_difference(of, figure)
-    phase = Phase.BACKWARD if what == GRADIENT else Phase.OPTIMIZER
-    place = replace(difference, group=Group.EXCEEDS, cause=cause, step=step, phase=phase.value)
+    place = replace(difference, group=Group.EXCEEDS, cause=cause, step=step, phase=PHASES[what].value)
     return Placed(moment_of_figure(figure), place, more, excess=excess)
