@@ -27,7 +27,11 @@ def forward(
         mechanism=mechanism,
         edits=edits,
         answers=(Answer(groups=INSERTED, module=module, phase="forward", file="model.py", at="# PLANT"),),
-        beyond=(Answer(groups=JUDGED, module=module, phase="forward"),),
+        beyond=(
+            Answer(groups=JUDGED, module=module, phase="forward"),
+            # Where nothing of the forward pass is beyond: the pass back through what reads it.
+            Answer(groups=JUDGED, module=module, phase="backward", beside=True),
+        ),
         masks=masks,
         source=source,
     )
