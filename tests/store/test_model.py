@@ -184,5 +184,5 @@ def complete(data: bytes) -> bytes:
 
 TestPublishing = Publishing.TestCase
 TestPublishing.settings = settings(
-    max_examples=12, stateful_step_count=20, deadline=None, suppress_health_check=list(HealthCheck), derandomize=True
+    max_examples=10, stateful_step_count=16, deadline=None, suppress_health_check=list(HealthCheck), derandomize=True
 )

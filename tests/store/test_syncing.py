@@ -130,6 +130,19 @@ def test_a_record_larger_than_a_bundle_stops_its_journal_alone(tmp_path: Path) -
     assert place.once(batch_bytes=100).published == ()
 
 
+def test_a_journal_that_was_stopped_and_written_anew_goes_on(tmp_path: Path) -> None:
+    """Found by the model: nothing of it was published, so its published prefix says nothing of the change."""
+    place = Place(tmp_path)
+    path = place.write("a.jsonl", b"x" * 200 + b"\n")
+    place.once(batch_bytes=100)
+    with path.open("r+b") as file:
+        file.truncate(0)
+        file.write(b"y" * 40 + b"\n" + b"z" * 200)
+    place.final(batch_bytes=100)
+    assert streams(place) == {("a.jsonl", 1): b"y" * 40 + b"\n"}
+    assert place.once(batch_bytes=100).published == ()
+
+
 @pytest.mark.parametrize("size", [99, 100])
 def test_a_record_that_just_fits_travels(tmp_path: Path, size: int) -> None:
     place = Place(tmp_path)

@@ -14,7 +14,8 @@ class LogState(Struct, frozen=True, tag_field="kind", tag="log", forbid_unknown_
 
     `head_sha256` and `tail_sha256` are those of the first 4 KiB and the last 64 KiB of these bytes; `cuts` the ends of
     the published segments and `folded_sha256` the fold of their digests, by which the whole prefix is checked.
-    `missed`: syncs in a row that did not see the file. `stopped`: a record was larger than a bundle.
+    `missed`: syncs in a row that did not see the file. `stopped_sha256`: not empty when the record at `offset` is
+    larger than a bundle: digest of its first bytes, by which another record in its place is told from it.
     """
 
     origin: str
@@ -26,7 +27,7 @@ class LogState(Struct, frozen=True, tag_field="kind", tag="log", forbid_unknown_
     cuts: tuple[int, ...]
     folded_sha256: str
     missed: int = 0
-    stopped: bool = False
+    stopped_sha256: str = ""
 
 
 class WholeState(Struct, frozen=True, tag_field="kind", tag="file", forbid_unknown_fields=True):

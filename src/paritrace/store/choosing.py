@@ -8,13 +8,14 @@ from msgspec.structs import replace
 from paritrace.clock import Clock
 from paritrace.errors import HostError
 from paritrace.files import Files
+from paritrace.files.opened import OpenedFile
 from paritrace.store.bundle_writing import PAYS_BELOW
 from paritrace.store.checkpoint import Changes, FileState, LogState, Progress, Waiting, unchanged
 from paritrace.store.layout import is_journal
 from paritrace.store.matching import Matched, is_same, match
 from paritrace.store.records import Remark, RemarkKind, Segment, SourceIdentity, about
 from paritrace.store.sources import is_gone, is_own_journal, listing_of, prefix_holds, whole_prefix_holds
-from paritrace.store.taking import LogCut, TakenBytes, cut_of, settled_at, take_file, take_log
+from paritrace.store.taking import LogCut, TakenBytes, cut_of, settled_at, start_of_record, take_file, take_log
 
 ALWAYS_BELOW = 64 << 10  # such a bundle is mostly headers and padding
 MAX_SEGMENTS = 10_000  # of one bundle: its manifest is read whole, 3 MB of it at ordinary names
@@ -100,12 +101,12 @@ class Chooser:
                 self._transient.append(Remark(RemarkKind.UNREADABLE, path, 0, 0, now.num_bytes))
 
     def _log(self, path: str, state: LogState | None, *, moved: bool) -> None:
-        if state is not None and state.stopped:
-            return None
         with self._files.opened(self._folder / path) as opened:
+            if state is not None and self._stands_still(opened, state):
+                return None
             cut = cut_of(opened, state, self._limit(path), room=self._room(), largest=self._scope.payload_bytes)
             self._note(path, state, cut)
-            if cut.end == cut.begin and state is not None and not moved and not cut.stopped:
+            if cut.end == cut.begin and state is not None and not moved and not cut.stopped_sha256:
                 return None
             if len(self._taken) >= MAX_SEGMENTS:
                 return self._wait(path, cut.source, cut.complete_end, cut.complete_end - cut.begin)
@@ -116,6 +117,12 @@ class Chooser:
             self._transient.append(Remark(RemarkKind.CHANGED_WHILE_READ, path, fresh.version, cut.begin, 0))
             return None
         return self._accept(path, taken)
+
+    def _stands_still(self, opened: OpenedFile, state: LogState) -> bool:
+        """Say whether a journal is still stopped by the same record."""
+        if not state.stopped_sha256:
+            return False
+        return start_of_record(opened, state.offset, largest=self._scope.payload_bytes) == state.stopped_sha256
 
     def _file(self, path: str, state: FileState | None, now: SourceIdentity) -> None:
         if (self._taken and now.num_bytes > self._left) or len(self._taken) >= MAX_SEGMENTS:
@@ -141,7 +148,7 @@ class Chooser:
 
     def _note(self, path: str, state: LogState | None, cut: LogCut) -> None:
         version = 0 if state is None else state.version
-        if cut.stopped:
+        if cut.stopped_sha256:
             length = cut.source.num_bytes - cut.begin
             self._remarks.append(Remark(RemarkKind.RECORD_TOO_LARGE, path, version, cut.begin, length))
         elif cut.complete_end > cut.end:

@@ -7,12 +7,13 @@ from pathlib import Path
 from msgspec import Struct
 from msgspec.structs import replace
 
+from paritrace.evidence.digests import sha256_hex
 from paritrace.files import Files
 from paritrace.files.opened import OpenedFile
 from paritrace.store.bundle_writing import TRIED_BYTES, compressed_size
 from paritrace.store.checkpoint import FileState, LogState, WholeState
 from paritrace.store.records import Segment, SegmentKind, SourceIdentity
-from paritrace.store.sources import ends_of, fold, identity, prefix_holds
+from paritrace.store.sources import HEAD_BYTES, ends_of, fold, identity, prefix_holds
 
 NUM_TRIES = 3  # a file that changes while it is read is read again at once; then it waits for the next sync
 SETTLED_NS = 50_000_000  # a change within the same tick of the file system's clock (4 to 10 ms) leaves the times equal
@@ -22,14 +23,14 @@ class LogCut(Struct, frozen=True):
     """Which bytes of a journal are taken: `[begin, end)` of whole records.
 
     `complete_end`: where the last complete record that is visible ends; `visible_end`: the last byte that is looked at.
-    `stopped`: the record at `end` is larger than a bundle.
+    `stopped_sha256`: not empty when the record at `end` is larger than a bundle: digest of its first bytes.
     """
 
     begin: int
     end: int
     complete_end: int
     visible_end: int
-    stopped: bool
+    stopped_sha256: str
     source: SourceIdentity
 
 
@@ -63,10 +64,15 @@ def cut_of(opened: OpenedFile, state: LogState | None, limit: int | None, *, roo
     end = complete
     if complete - begin > room:
         end = opened.end_of_last_line(begin, begin + room) or begin
-    stopped = False
-    if end == begin and visible - begin > largest:
-        stopped = opened.end_of_last_line(begin, begin + largest) is None
+    stopped = ""
+    if end == begin and visible - begin > largest and opened.end_of_last_line(begin, begin + largest) is None:
+        stopped = start_of_record(opened, begin, largest=largest)
     return LogCut(begin, end, begin if stopped else complete, visible, stopped, source)
+
+
+def start_of_record(opened: OpenedFile, offset: int, *, largest: int) -> str:
+    """Return the digest of the first bytes of a record that is larger than a bundle."""
+    return sha256_hex(b"".join(opened.chunks(offset, min(HEAD_BYTES, largest))))
 
 
 def take_log(opened: OpenedFile, state: LogState, cut: LogCut, *, path: str, known: bool) -> TakenBytes | None:
@@ -99,7 +105,7 @@ def take_log(opened: OpenedFile, state: LogState, cut: LogCut, *, path: str, kno
         tail_sha256=tail,
         cuts=(*state.cuts, cut.end) if grown else state.cuts,
         folded_sha256=fold(state.folded_sha256, read.sha256) if grown else state.folded_sha256,
-        stopped=cut.stopped,
+        stopped_sha256=cut.stopped_sha256,
     )
     return TakenBytes(segment, after, read.ratio)
 
