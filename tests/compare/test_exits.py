@@ -53,7 +53,7 @@ class Spoiled(nn.GELU):
 
 
 class Model(nn.Module):
-    def __init__(self, *, eps: float, backwards: bool, bent: float) -> None:
+    def __init__(self, *, eps: float, backwards: bool, bent: float, renewed: bool) -> None:
         super().__init__()
         self.embed = nn.Embedding(64, 32)
         self.mix = Mix(backwards=backwards)
@@ -61,9 +61,14 @@ class Model(nn.Module):
         self.mlp = nn.Sequential(nn.Linear(32, 64), nn.GELU(), nn.Linear(64, 32))
         self.head = nn.Linear(32, 64)
         self.bent = bent
+        self.renewed = renewed
+        self.register_buffer("largest", torch.ones(1))
+        self.largest: torch.Tensor
 
     def forward(self, tokens: torch.Tensor) -> torch.Tensor:
         x = self.norm(self.mix(self.embed(tokens)))
+        if self.renewed:
+            self.largest.copy_(x.detach().abs().amax())
         return self.head((x + self.mlp(x)) * self.bent)  # type: ignore[no-any-return]
 
 
@@ -77,9 +82,10 @@ def capture(
     bent_gradient: float = 1.0,
     decayed: float = 1.0,
     spoiled: bool = False,
+    renewed: bool = True,
 ) -> Path:
     torch.manual_seed(0)
-    model = Model(eps=eps, backwards=backwards, bent=bent)
+    model = Model(eps=eps, backwards=backwards, bent=bent, renewed=renewed)
     if spoiled:
         model.mlp[1] = Spoiled()
     optimizer = torch.optim.AdamW(model.parameters(), lr=1e-3)
@@ -182,6 +188,16 @@ def test_cp8b_a_gradient_alone_that_is_out_is_named_and_so_is_its_rung(baseline:
     assert first.ratio > 100 * first.reached
     assert [f.place.module for f in result.findings if f.place.group is Group.EXCEEDS] == ["mlp.0"]
     assert (result.ladder["backward"], result.ladder["reduced grads"]) == (Mark.INSIDE, Mark.BEYOND)
+
+
+def test_cp8b_a_buffer_that_is_not_renewed_is_named_by_its_module(baseline: Path, tmp_path: Path) -> None:
+    """Nothing reads it before the next step: it is out while all that the modules gave is inside."""
+    result = judged(baseline, capture(tmp_path / "b", backwards=True, renewed=False))
+    first = result.findings[0]
+    assert (first.place.group, first.place.function, first.place.slot) == (Group.EXCEEDS, "buffer", "largest")
+    assert (first.place.step, first.place.phase) == (0, "forward")
+    assert first.sentence.startswith("buffer largest leaves the envelope at step 0, forward (rank 0)")
+    assert len([f for f in result.findings if f.place.group is Group.EXCEEDS]) == 1
 
 
 def test_cp8b_what_an_optimizer_makes_of_good_gradients_is_named(baseline: Path, tmp_path: Path) -> None:
