@@ -48,7 +48,7 @@ def told(calls: list[Call]) -> list[str]:
     return sorted(map(repr, calls))
 
 
-@settings(suppress_health_check=[HealthCheck.too_slow], deadline=None, max_examples=60)
+@settings(suppress_health_check=[HealthCheck.too_slow], deadline=None, max_examples=30)
 @given(st.one_of(journals, damaged()), st.integers(1, 2000))
 def test_blocks_hold_what_is_read_one_by_one(data: bytes, chunk_bytes: int) -> None:
     try:

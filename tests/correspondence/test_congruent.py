@@ -84,7 +84,7 @@ def shown(found: Correspondence) -> tuple[object, ...]:
     )
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(pairs())
 def test_both_ways_say_the_same(both: tuple[Side, Side]) -> None:
     a, b = (side.records() for side in both)
