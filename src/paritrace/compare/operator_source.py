@@ -4,6 +4,7 @@ import ast
 import re
 from collections.abc import Mapping, Sequence
 from math import isfinite
+from typing import cast
 
 from paritrace.runs.kept_calls import KeptCall
 
@@ -77,7 +78,7 @@ def _literal(text: str) -> Sequence[object]:
         found = None
     if not isinstance(found, tuple) or len(text) >= LONGEST:
         raise ValueError(f"its list {text} was not recorded whole")
-    return found
+    return cast("tuple[object, ...]", found)
 
 
 def _plain(key: Key, text: str) -> str:
@@ -93,7 +94,7 @@ def _plain(key: Key, text: str) -> str:
         return repr(text)
     if isinstance(value, float) and not isfinite(value):
         raise ValueError(f"its argument {key} is no number that can be written")
-    return repr(list(value)) if isinstance(value, tuple) else repr(value)
+    return repr(list(cast("tuple[object, ...]", value))) if isinstance(value, tuple) else repr(value)
 
 
 def _index(name: str) -> str:
