@@ -19,7 +19,7 @@ def publish(
     Whatever fails leaves the pending object for the next try, byte for byte.
 
     Raises:
-        EvidenceError: Refused: `pending_lost`, `target_conflict`, `source_changed`.
+        EvidenceError: Refused: `pending_lost`, `target_conflict`, `staged_bytes_changed`.
         HostError: as `Target.put_if_absent` says, and what the disk says of the checkpoint.
     """
     pending = checkpoint.pending
