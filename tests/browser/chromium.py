@@ -22,8 +22,17 @@ ARGUMENTS = (
 )
 HERE = "127.0.0.1"
 LOCAL_SCHEMES = frozenset({"file", "data", "blob", "about"})
-WAIT_MS = 20_000  # of one step of a page: thousands of times what it takes, on a loaded machine
+WAIT_MS = 60_000  # of one step of a page: hundreds of times what it takes, for a machine that does much else
 AXE_TAGS = ("wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice")
+
+_UNTIL = """async (arg) => {
+  const end = performance.now() + %d;
+  while (!(%s)) {
+    if (performance.now() > end) return false;
+    await new Promise(requestAnimationFrame);
+  }
+  return true;
+}"""
 
 Scheme = Literal["light", "dark"]
 LAPTOP = 1280
@@ -83,6 +92,14 @@ class Window:
         found: dict[str, Any] = self.page.evaluate("options => axe.run(document, options)", options)
         del self.console[heard:]  # a strict policy refuses styles that axe itself tries to set
         return [_told(violation) for violation in found["violations"]]
+
+    def until(self, condition: str, arg: object = None) -> None:
+        """Wait, frame by frame, until a JavaScript condition over `arg` holds.
+
+        Playwright's own `wait_for_function` evaluates text inside the page, which a strict policy rightly refuses.
+        """
+        held: bool = self.page.evaluate(_UNTIL % (WAIT_MS, condition), arg)
+        assert held, f"{condition} did not come to hold; the page says: {self.page.locator('main').inner_text()[:400]}"
 
     def rows_in_dom(self) -> int:
         """How many table rows the page holds, seen or not (PF-20)."""

@@ -39,7 +39,7 @@ def test_a_request_that_leaves_is_seen_and_goes_nowhere(window: "Opening", tmp_p
     seen = window()
     address = _write(tmp_path, body)
     seen.page.goto(address)
-    seen.page.wait_for_function("performance.now() > 0")
+    seen.until("performance.now() > 0")
     assert [url for url in seen.foreign if "example.org" in url], body
     seen.requests.clear()
     seen.console.clear()
