@@ -10,7 +10,7 @@ from perfetto.protos.perfetto.trace import perfetto_trace_pb2 as messages
 
 from paritrace.reports.formats import Sink
 from paritrace.reports.traces.events import Event, Tally, Value
-from paritrace.reports.traces.texts import integer, number, text
+from paritrace.reports.traces.texts import EXACT, integer, number, text
 
 CHUNK_PACKETS = 4096  # about 600 kB before compression
 COMPRESSION = 6
@@ -128,10 +128,16 @@ class Packets:
                 filled.source_location_iid = known
         if event.flow:
             filled.flow_ids.append(event.flow)  # an end that comes first in time would be dropped without a word
-        for name, value in event.arguments:
-            annotation = filled.debug_annotations.add()
-            annotation.name_iid = self._interned(packet, "debug_annotation_names", name)
-            self._fill(packet, annotation, name, value)
+        names, values, add = self._tables["debug_annotation_names"], self._values, filled.debug_annotations.add
+        for name, value in event.arguments:  # the busiest loop there is: what is known already takes no call
+            annotation = add()
+            annotation.name_iid = names.get(name) or self._interned(packet, "debug_annotation_names", name)
+            if type(value) is int and -EXACT < value < EXACT:
+                annotation.int_value = value
+            elif type(value) is str and name in VALUES_INTERNED and value in values:
+                annotation.string_value_iid = values[value]
+            else:
+                self._fill(packet, annotation, name, value)
 
     def _fill(self, packet: Any, annotation: Any, name: str, value: Value) -> None:
         if isinstance(value, bool):
