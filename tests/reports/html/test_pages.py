@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from paritrace.compare.checks_result import Checked, Outcome
-from paritrace.compare.result import Comparison
+from paritrace.compare.result import Comparison, LadderRow, Ledger, LedgerEntry
 from paritrace.reports import headline
 from paritrace.reports.html.check_page import check_page
 from paritrace.reports.html.comparison_page import Known, comparison_page
@@ -115,3 +115,51 @@ def test_cp25_a_check_tells_failures_first_with_their_words() -> None:
 def test_fragments_of_unlike_anchors_are_unlike_where_they_need_escapes(first: str, second: str) -> None:
     assert fragment(first).isascii()
     assert " " not in fragment(first)
+
+
+def entry(error: float | None, *, beyond: bool | None, figure: str = "error") -> LedgerEntry:
+    return LedgerEntry(0, 0, "forward", "m", "F", 1, 2, error, 1e-6, 1e-4, beyond=beyond, figure=figure)
+
+
+def test_cp16_the_chart_draws_what_was_measured_and_its_table_has_all_of_it() -> None:
+    entries = (
+        entry(1e-7, beyond=False),
+        entry(1e-2, beyond=True),
+        entry(0.0, beyond=False),
+        entry(None, beyond=True),
+        entry(0.0, beyond=True, figure="norm"),
+    )
+    page = comparison_page(replace(parted(), ledger=Ledger(entries, total=9)))
+    assert page.chart is not None
+    assert [dot.name for dot in page.chart.dots] == ["inside", "beyond", "beyond", "beyond"]
+    inside, out, infinite, by_norm = (dot.y for dot in page.chart.dots)
+    assert infinite < out < page.chart.band[0].top < page.chart.band[0].middle < inside <= by_norm
+    assert [row.status for row in page.chart.rows] == [
+        "inside",
+        "beyond",
+        "samples agree",
+        "beyond",
+        "beyond by norm",
+    ]
+    assert page.chart.rows[3].error == "not finite"
+    text = assert_whole(rendered("comparison.html", page)).text
+    assert "showing 5 of 9 outputs" in text
+    assert comparison_page(replace(parted(), ledger=None)).chart is None
+
+
+def test_su10_the_ladder_stands_by_rank_with_its_coordinate_and_by_step() -> None:
+    rows = (LadderRow(0, "X=~?.=XXXXXX", 0, "dp 0, tp 1"), LadderRow(0, "============", 7, "dp 3, tp 1"))
+    steps = tuple(LadderRow(step, "============") for step in (0, 1))
+    page = comparison_page(replace(parted(), ladder_by_rank=rows, ladder_by_step=steps, steps_compared=tuple(range(9))))
+    by_rank, by_step = page.ladder.strips
+    assert [row.label for row in by_rank.rows] == ["0 (dp 0, tp 1)", "7 (dp 3, tp 1)"]
+    assert [mark.name for mark in by_rank.rows[0].marks[:5]] == [
+        "beyond",
+        "agrees",
+        "inside",
+        "undetermined",
+        "not-reached",
+    ]
+    assert [row.current for row in by_step.rows] == [True, False]
+    assert by_step.left_out == "showing 2 of 9 steps"
+    assert "By rank and mesh coordinate" in assert_whole(rendered("comparison.html", page)).text

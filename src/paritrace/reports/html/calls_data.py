@@ -27,8 +27,17 @@ class Words:
 
     def __init__(self) -> None:
         self._places: dict[str, int] = {}
+        self._known: dict[str, int] = {}  # by the text as it was recorded, where that is short
 
     def place(self, text: str, /) -> int:
+        if text not in self._known:
+            found = self._place(text)
+            if len(text) > LONGEST_WORD:
+                return found
+            self._known[text] = found
+        return self._known[text]
+
+    def _place(self, text: str) -> int:
         shown = shorten_text(harmless(shorten_text(text, most=LONGEST_WORD)), most=LONGEST_WORD)
         return self._places.setdefault(shown, len(self._places))
 

@@ -14,8 +14,8 @@ WIDEST_COLUMN = 40.0
 LETTER = 6.2  # units that a letter takes at most
 JUDGED = (
     "Each mark is the output of a paired call, in order of execution, rank by rank: a dot inside round-off, a cross "
-    "beyond it. The line is the typical error of the baseline's draws, the band reaches to the largest that stays "
-    "inside."
+    "beyond it, by its error or by another figure that the table names. The line is the typical error of the "
+    "baseline's draws, the band reaches to the largest that stays inside."
 )
 UNJUDGED = (
     "Each dot is the output of a paired call that differs, in order of execution, rank by rank. No baseline was "
@@ -55,7 +55,8 @@ class _Scale:
     def __init__(self, entries: Sequence[LedgerEntry]) -> None:
         powers = [power for entry in entries for power in _powers(entry)]
         self.low = math.floor(min(powers, default=-8.0))
-        self.high = max(self.low + 2, math.ceil(max(powers, default=0.0)))
+        above = any(entry.error is None for entry in entries)  # what is not finite stands above all that is
+        self.high = max(self.low + 2, math.ceil(max(powers, default=0.0)) + above)
         self.step = min(WIDEST_COLUMN, (WIDTH - LEFT) / len(entries))
 
     def x(self, place: float) -> float:
@@ -115,8 +116,8 @@ def _band(entries: Sequence[LedgerEntry], scale: _Scale) -> Iterator[BandPart]:
 
 def _dots(entries: Sequence[LedgerEntry], scale: _Scale) -> Iterator[Dot]:
     for place, entry in enumerate(entries):
-        if entry.error == 0.0:
-            continue  # bits agree: there is no logarithm of nothing, and the table has it
+        if entry.error == 0.0 and not entry.beyond:
+            continue  # there is no logarithm of nothing, and the table has it
         error = 10.0**scale.high if entry.error is None else entry.error
         text = f"{_where(entry)}: {_status(entry)}, error {_error(entry)}"
         yield Dot(scale.x(place + 0.5), scale.y(error), _name(entry), text, _call(entry))
@@ -129,8 +130,8 @@ def _name(entry: LedgerEntry) -> str:
 def _status(entry: LedgerEntry) -> str:
     if entry.beyond is None:
         return "differs"
-    if entry.error == 0.0:
-        return "bits agree"
+    if entry.error == 0.0 and not entry.beyond:
+        return "samples agree"
     by = f" by {entry.figure}" if entry.beyond and entry.figure not in ("", "error") else ""
     return f"beyond{by}" if entry.beyond else "inside"
 

@@ -54,10 +54,15 @@ def environment() -> Environment:
         auto_reload=False,
     )
     made.filters["fragment"] = fragment
-    made.filters["finding_id"] = lambda name: name if _FINDING.fullmatch(name) else "leading"
+    made.filters["finding_id"] = finding_id
     made.filters["thousands"] = lambda number: f"{number:,}"
     made.filters["percent"] = lambda share: f"{share:.1%}"
     return made
+
+
+def finding_id(anchor: str, /) -> str:
+    """Returns the id of the leading statement: that of its finding, so that `report.html#F1` leads there."""
+    return anchor if _FINDING.fullmatch(anchor) else "leading"
 
 
 def shown(value: object, /) -> object:
