@@ -16,7 +16,7 @@ from paritrace.cli.output import ExitStatus, worst
 from paritrace.errors import EvidenceError, HostError, InternalError, Outcome, RequestError
 
 WORKLOADS_OWN = ("torch", "numpy", "numba", "pyarrow")  # each reads the environment when it is imported
-HEAVY = ("torch", "numpy", "duckdb", "pyarrow", "rich", "numba", "msgspec", "zstandard")
+HEAVY = ("torch", "numpy", "duckdb", "pyarrow", "rich", "numba", "msgspec", "zstandard", "fastapi", "jinja2")
 
 
 @pytest.fixture
