@@ -5,6 +5,7 @@ import signal
 import socket
 import subprocess
 import sys
+import webbrowser
 from collections.abc import Generator
 from contextlib import contextmanager
 from http.client import HTTPConnection
@@ -105,7 +106,7 @@ def test_su10_what_cannot_be_shown_is_said_before_a_server_starts(
 
 def test_su10_no_browser_is_opened_where_nobody_sits(monkeypatch: pytest.MonkeyPatch) -> None:
     opened: list[str] = []
-    monkeypatch.setattr(view.webbrowser, "open", opened.append)
+    monkeypatch.setattr(webbrowser, "open", opened.append)
     monkeypatch.setenv("CI", "true")
     view.open_browser("http://127.0.0.1:1/")
     assert opened == []
