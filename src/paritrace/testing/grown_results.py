@@ -18,6 +18,7 @@ from paritrace.reports.manifest import ExportedFile, Manifest
 from paritrace.reports.parquet import Writable
 
 ROWS_OF_A_GROUP = 65_536
+_compute: Any = pc  # its functions are made at run time
 
 
 def grow(directory: Path, *, to: int) -> int:
@@ -39,8 +40,8 @@ def grow(directory: Path, *, to: int) -> int:
 
 
 def _copies(table: Any, number: int) -> Iterator[Any]:
-    steps = 1 + pc.max(table["step"]).as_py()
-    ids = 1 + pc.max(table["record_id"]).as_py()
+    steps = 1 + _compute.max(table["step"]).as_py()
+    ids = 1 + _compute.max(table["record_id"]).as_py()
     waiting: list[Any] = []
     for copy in range(number):
         waiting.append(_moved(table, steps=copy * steps, ids=copy * ids))
@@ -52,7 +53,7 @@ def _copies(table: Any, number: int) -> Iterator[Any]:
 def _moved(table: Any, *, steps: int, ids: int) -> Any:
     for name, by in (("step", steps), ("record_id", ids), ("partner", ids)):
         place = table.schema.get_field_index(name)
-        table = table.set_column(place, table.schema.field(name), pc.add(table[name], by))
+        table = table.set_column(place, table.schema.field(name), _compute.add(table[name], by))
     return table
 
 

@@ -227,8 +227,9 @@ def _slot(slot: dict[str, Any]) -> SlotSide:
 def _regions(ours: dict[str, Any], theirs: dict[str, Any]) -> tuple[Region, ...]:
     """The fingerprints of the parts of a slot, side by side; of a finer scheme where both sides have it."""
     name = "region_bits" if ours.get("region_bits") and theirs.get("region_bits") else "xor"
-    left, right = ours.get(name) or [], theirs.get(name) or []
-    ranges = ours.get("byte_ranges") or theirs.get("byte_ranges") or []
+    left: list[Any] = ours.get(name) or []
+    right: list[Any] = theirs.get(name) or []
+    ranges: list[dict[str, int]] = ours.get("byte_ranges") or theirs.get("byte_ranges") or []
     return tuple(
         _region(ranges[place] if place < len(ranges) else {}, _word(left, place), _word(right, place))
         for place in range(max(len(left), len(right)))
