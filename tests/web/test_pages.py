@@ -53,7 +53,8 @@ def test_su10_every_link_of_every_page_leads_somewhere(client: TestClient) -> No
                 waiting.append(target)
             elif target:
                 waiting.append(place.partition("?")[0] + target)
-    assert {"/", "/c/N/", "/c/N/calls", "/c/N/undetermined", "/c/N/source", "/r/N/", "/r/N/verify"} <= set(kinds)
+    assert {"/", "/c/N/", "/c/N/calls", "/c/N/undetermined", "/c/N/source", "/r/N/"} <= set(kinds)
+    assert {"/r/N/check", "/r/N/verify"} <= set(kinds)
     assert {"/c/N/f/FN", "/c/N/call/baseline/N/N", "/c/N/call/candidate/N/N"} <= set(kinds)
 
 
@@ -151,6 +152,16 @@ def test_su10_a_run_is_shown_and_verified(client: TestClient) -> None:
     assert data(client, f"/api/runs/{key}")["sessions"][0]["steps"] in ([0, 1], [0, 1, 2])
     assert data(client, f"/api/runs/{key}/verification")["verdict"] == "intact"
     assert "Everything is as it was written" in client.get(f"/r/{key}/verify").text
+
+
+def test_cp25_a_run_is_held_against_itself(client: TestClient) -> None:
+    key = data(client, "/api/shelf")["runs"][0]["key"]
+    found = data(client, f"/api/runs/{key}/check")
+    assert found["format"] == "paritrace-check"
+    text = unescape(client.get(f"/r/{key}/check").text)
+    assert "Check of one run" in text
+    for invariant in {one["id"] for one in found["invariants"] if one["status"] == "fail"}:
+        assert invariant in text
 
 
 def test_su10_the_api_describes_itself(client: TestClient) -> None:

@@ -6,6 +6,7 @@ from fastapi import APIRouter, Path, Query, Request
 from fastapi.responses import Response
 from msgspec import Struct
 
+from paritrace.compare.checks_result import Checked
 from paritrace.compare.result import Comparison
 from paritrace.compare.rows import Side
 from paritrace.reports.documents import encoded
@@ -56,6 +57,10 @@ def routes(library: Library, /) -> APIRouter:
     @api.get("/runs/{key}/verification", responses=answer_with(Verification), summary="Hash and read a run again")
     def verification(key: Key) -> Response:
         return _document(contents.verification(library, key))
+
+    @api.get("/runs/{key}/check", responses=answer_with(Checked), summary="A run against itself, as check --json")
+    def checked(key: Key) -> Response:
+        return _document(contents.checked(library, key))
 
     @api.get("/comparisons/{key}", responses=answer_with(Comparison), summary="A comparison, as compare --json")
     def comparison(key: Key) -> Response:

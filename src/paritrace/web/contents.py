@@ -4,6 +4,8 @@ from pathlib import Path
 
 from msgspec import Struct
 
+from paritrace.compare.checks import check
+from paritrace.compare.checks_result import Checked
 from paritrace.compare.result import Finding
 from paritrace.compare.rows import Side
 from paritrace.errors import RequestError
@@ -39,6 +41,12 @@ def verification(library: Library, key: str, /) -> Verification:
     """Hashes and reads everything of a run again; as long as that takes."""
     with library.run(key) as run:
         return verify_run(run)
+
+
+def checked(library: Library, key: str, /) -> Checked:
+    """Holds a run against itself, as `paritrace check` does; as long as that takes."""
+    with library.run(key) as run:
+        return check(run)
 
 
 def links_of(library: Library, key: str, result: Result, /) -> ServerLinks:

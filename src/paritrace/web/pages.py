@@ -1,4 +1,4 @@
-"""Pages of the whole: what there is, a run, its verification, and the files that every page needs (SU-10)."""
+"""Pages of the whole: what there is, a run, its check and verification, and the files that every page needs (SU-10)."""
 
 from typing import Annotated
 from urllib.parse import quote
@@ -7,6 +7,8 @@ from fastapi import APIRouter, Path
 from fastapi.responses import HTMLResponse, RedirectResponse, Response
 
 from paritrace.errors import RequestError
+from paritrace.reports.html.check_page import check_page
+from paritrace.reports.html.links import InFile
 from paritrace.reports.html.run_page import run_page
 from paritrace.reports.html.templates import NavLink
 from paritrace.web import contents
@@ -29,6 +31,7 @@ class Pages:
         made.add_api_route("/", self.index)
         made.add_api_route("/f/{identity}", self.anchor)
         made.add_api_route("/r/{key}/", self.run)
+        made.add_api_route("/r/{key}/check", self.check)
         made.add_api_route("/r/{key}/verify", self.verify)
         made.add_api_route("/static/{name}", self.file)
         made.add_api_route("/favicon.ico", self.icon)
@@ -45,6 +48,12 @@ class Pages:
     def run(self, key: Key) -> str:
         shown = run_page(contents.run_summary(self._library, key))
         return page("run_view.html", {"page": shown, "key": key}, title=shown.title or shown.run.run_id, nav=(HOME,))
+
+    def check(self, key: Key) -> str:
+        """What `paritrace check` says; its calls stand in no table, so that nothing leads to them."""
+        shown = check_page(contents.checked(self._library, key))
+        nav = (HOME, NavLink("Run", f"/r/{key}/"))
+        return page("check.html", {"page": shown, "links": InFile(anchors=())}, title=shown.sentence, nav=nav)
 
     def verify(self, key: Key) -> str:
         found = contents.verification(self._library, key)

@@ -6,6 +6,7 @@ from typing import Any
 
 import msgspec
 
+from paritrace.compare.checks_result import Checked
 from paritrace.compare.result import Comparison
 from paritrace.reports.explanation import Explanation
 from paritrace.runs.showing import RunSummary
@@ -16,7 +17,7 @@ from paritrace.web.contents import Facets
 from paritrace.web.shelf import Shelf
 from paritrace.web.source_view import SourcePage
 
-ANSWERS = (Shelf, RunSummary, Verification, Comparison, Explanation, Answer, Facets, CallDetail, SourcePage)
+ANSWERS = (Shelf, RunSummary, Verification, Checked, Comparison, Explanation, Answer, Facets, CallDetail, SourcePage)
 REFERENCE = "#/components/schemas/{name}"
 
 
