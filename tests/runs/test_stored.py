@@ -1,5 +1,6 @@
 """Reading a run that is staged, published, restored or in an old archive, as a run directory is read (ST-12, ST-25)."""
 
+import shutil
 import tarfile
 import tempfile
 from collections.abc import Iterator
@@ -10,6 +11,7 @@ import pytest
 from paritrace.errors import EvidenceError, HostError, ParitraceError
 from paritrace.evidence.gaps import Gap, RunGap
 from paritrace.evidence.ids import ProcessIdentity
+from paritrace.runs.keeping_restored import keep_restored
 from paritrace.runs.reading import open_run
 from paritrace.runs.staged import TROUBLE, Staged, claim_staged
 from paritrace.runs.verify import Finding, verify
@@ -117,6 +119,45 @@ def test_a_damaged_store_is_refused_and_leaves_nothing(published: Published) -> 
         open_run(published.store)
     assert caught.value.code == "damaged_store"
     assert caught.value.details
+
+
+def test_st25_a_restored_store_that_is_kept_is_used_again_after_a_look_at_every_file(
+    published: Published, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with keep_restored() as kept:
+        require_both(published.store)
+        (place,) = kept
+        assert place.parent == published.scratch
+        assert place.name.startswith("paritrace-restored-run-of-two-")
+        monkeypatch.setattr("paritrace.store.kept_restores.restore_into", None)  # not restored a second time
+        require_both(published.store)
+        assert kept == [place, place]
+        changed = next(place.rglob("calls.jsonl"))
+        changed.write_bytes(changed.read_bytes() + b"\n")
+        with pytest.raises(EvidenceError) as caught:
+            open_run(published.store)
+        assert caught.value.code == "kept_restored_changed"
+    assert [one.name for one in published.scratch.iterdir()] == [place.name]
+    shutil.rmtree(place)
+
+
+def test_st25_another_state_of_the_store_is_another_folder(published: Published) -> None:
+    with keep_restored() as kept:
+        require_both(published.store)
+        next(published.store.rglob("receipt-*")).unlink()
+        with open_run(published.store) as run:
+            assert "no receipt of a final sync" in run.envelope.metadata[TROUBLE]
+    first, second = kept
+    assert first != second
+    for place in kept:
+        shutil.rmtree(place)
+
+
+def test_st25_a_damaged_store_leaves_no_folder_that_stays(published: Published) -> None:
+    next(published.store.rglob("0000000*")).unlink()
+    with keep_restored() as kept, pytest.raises(EvidenceError):
+        open_run(published.store)
+    assert kept == []
 
 
 def test_a_claimed_run_directory_is_not_claimed_twice(tmp_path: Path) -> None:

@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 import click
 
 from paritrace.cli.invocation import Invocation
+from paritrace.cli.output import note
 
 Decorated = TypeVar("Decorated", bound=Callable[..., Any])
 
@@ -37,7 +38,14 @@ def json_option(decorated: Decorated) -> Decorated:
 
 
 def scratch_option(decorated: Decorated) -> Decorated:
-    """`--scratch`: where a command makes its private folders; nothing is passed on (ST-25)."""
+    """`--scratch` and `--keep-restored`: where a command makes its folders, and whether a store's stays (ST-25)."""
+    decorated = click.option(
+        "--keep-restored",
+        is_flag=True,
+        callback=_keep_restored,
+        expose_value=False,
+        help="Keep the folder that a store is restored into, and use it again while the store is as it was.",
+    )(decorated)
     return click.option(
         "--scratch",
         type=click.Path(path_type=Path, exists=True, file_okay=False, writable=True),
@@ -46,6 +54,20 @@ def scratch_option(decorated: Decorated) -> Decorated:
         metavar="DIR",
         help="Unpack archives and stores in a private folder of DIR, removed at the end [default: TMPDIR].",
     )(decorated)
+
+
+def _keep_restored(ctx: click.Context, _parameter: click.Parameter, value: bool) -> None:
+    if not value or ctx.resilient_parsing:
+        return
+    from paritrace.runs.keeping_restored import keep_restored
+
+    kept = ctx.with_resource(keep_restored())
+    ctx.call_on_close(lambda: _tell(kept))
+
+
+def _tell(kept: list[Path]) -> None:
+    for place in dict.fromkeys(kept):
+        note(f"restored, and kept: {place}")
 
 
 def _use_scratch(_ctx: click.Context, _parameter: click.Parameter, value: Path | None) -> None:

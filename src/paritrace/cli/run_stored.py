@@ -164,8 +164,12 @@ def _say_published(staged: Staged, reports: list[SyncReport]) -> None:
     bundles = sum(report.bundles for report in reports)
     left = sum(report.waiting_bytes for report in reports)
     tail = f", {left:,} bytes of incomplete records stay in staging" if left else ""
-    ranks = f"{len(reports)} {'rank' if len(reports) == 1 else 'ranks'}"
-    note(f"paritrace: run {staged.run_id}, node {staged.node_id}: {ranks}, {bundles} bundles -> {staged.store}{tail}")
+    told = f"{_counted(len(reports), 'rank')}, {_counted(bundles, 'bundle')}"
+    note(f"paritrace: run {staged.run_id}, node {staged.node_id}: {told} -> {staged.store}{tail}")
+
+
+def _counted(number: int, what: str) -> str:
+    return f"{number:,} {what}{'' if number == 1 else 's'}"
 
 
 def _again(staged: Staged, rank: int) -> str:

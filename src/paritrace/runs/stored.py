@@ -13,6 +13,7 @@ from paritrace.files import Files
 from paritrace.runs.assembling import assemble, rank_folders
 from paritrace.runs.documents import read_envelope
 from paritrace.runs.envelope import ENVELOPE_NAME
+from paritrace.runs.keeping_restored import kept_restored
 from paritrace.runs.pack import Scratch
 from paritrace.runs.staged import STORE, TROUBLE, Staged, staged_of
 
@@ -98,17 +99,23 @@ def _world_size(rank: Path, files: Files) -> int:
 
 
 def _from_store(store: str, *, scratch: Path | None, files: Files) -> Scratch:
+    from paritrace.store.kept_restores import kept_restore
     from paritrace.store.restoring import restore_into
     from paritrace.store.targets import open_target
 
     target = open_target(store)
     private = Scratch(scratch)
+    kept = kept_restored()
     try:
-        restored = private.folder / "restored"
-        files.mkdir(restored)
-        found = restore_into(target, restored, files=files)
+        if kept is None:
+            restored = private.folder / "restored"
+            files.mkdir(restored)
+            found = restore_into(target, restored, files=files).ranks
+        else:
+            restored, found = kept_restore(target, private.folder.parent, files=files)
+            kept.append(restored)
         ranks = rank_folders(restored, files=files)
-        _into(private, ranks, {STORE: target.label, **_not_whole(found.ranks)}, files)
+        _into(private, ranks, {STORE: target.label, **_not_whole(found)}, files)
     except BaseException:
         private.remove()
         raise
