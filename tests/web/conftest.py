@@ -35,9 +35,15 @@ def served() -> Served:
 
 
 @pytest.fixture(scope="session")
-def client(pair: Path, served: Served) -> TestClient:
-    """A client over the folder with both runs and their comparison."""
+def over_the_pair(pair: Path, served: Served) -> TestClient:
     return served(pair.parents[3])
+
+
+@pytest.fixture
+def client(over_the_pair: TestClient) -> TestClient:
+    """A client over the folder with both runs and their comparison, without the cookie of an earlier test."""
+    over_the_pair.cookies.clear()
+    return over_the_pair
 
 
 @pytest.fixture(scope="session")
