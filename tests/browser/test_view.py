@@ -171,12 +171,13 @@ def test_su12_every_page_is_for_everybody(
         "/",
         home,
         f"{home}calls?text=bend",
-        f"{home}call/baseline/0/1",
+        f"{home}call/baseline/0/0",
         f"{home}undetermined",
         f"{home}f/F1",
         run,
     ]
-    places += [f"{home}source?side=candidate&file=%3Cmain%3E&line=6", f"{run}verify", f"{home}calls?status=odd"]
+    places += [f"{home}source?side=candidate&file=%3Cmain%3E&line=6", f"{run}verify", f"{run}check"]
+    places += [f"{home}calls?status=odd"]
     for place in places:
         seen.page.goto(f"{origin}{place}")
         assert seen.violations() == [], place
