@@ -38,8 +38,12 @@ def kept_restore(target: Target, below: Path, *, files: Files = LOCAL) -> tuple[
         HostError: Refused: `disk_full`, and what disk or target say; nothing is left behind.
     """
     place = below / _name(target)
-    if not files.exists(place):
-        _make(target, place, files)
+    if files.exists(place) or not _made(target, place, files):
+        _require_as_restored(place, files)
+    return place, msgspec.json.decode(files.read(place / RESTORED_NAME), type=Restored).ranks
+
+
+def _require_as_restored(place: Path, files: Files) -> None:
     found = _digests(place, files)
     stated = msgspec.json.decode(files.read(place / KEPT_NAME), type=KeptFiles) if KEPT_NAME in found else KeptFiles({})
     if {name: digest for name, digest in found.items() if name != KEPT_NAME} != stated.files:
@@ -48,11 +52,10 @@ def kept_restore(target: Target, below: Path, *, files: Files = LOCAL) -> tuple[
             code="kept_restored_changed",
             fix="remove the folder, and the store is restored anew; or leave --keep-restored out",
         )
-    return place, msgspec.json.decode(files.read(place / RESTORED_NAME), type=Restored).ranks
 
 
-def _make(target: Target, place: Path, files: Files) -> None:
-    """Restore beside the place; another process that was faster has done the same."""
+def _made(target: Target, place: Path, files: Files) -> bool:
+    """Restore beside the place and give it its name; False where another process was faster."""
     folder = place.parent / f"{TEMPORARY_PREFIX}restore-{secrets.token_hex(8)}"
     files.mkdir(folder)
     try:
@@ -64,9 +67,11 @@ def _make(target: Target, place: Path, files: Files) -> None:
         discard(folder)
         if error.code != "already_there":
             raise
+        return False
     except BaseException:
         discard(folder)
         raise
+    return True
 
 
 def _digests(folder: Path, files: Files) -> dict[str, str]:
