@@ -34,7 +34,7 @@ check-format: .venv/.ready
 check-lint: .venv/.ready
 	$(BIN)/ruff check .
 
-check-types: .venv/.ready
+check-types: .venv/.ready .venv/.slow
 	$(BIN)/mypy
 	$(BIN)/pyright --pythonpath $(BIN)/python
 

