@@ -61,3 +61,27 @@ class RunGap(StrEnum):
     UNREADABLE = "unreadable"  # the file could not be read when it was registered
     REMOTE = "remote"  # a url: nothing was read
     CLOCK_STEPPED_BACK = "clock_stepped_back"
+
+
+class ResourceGap(StrEnum):
+    """Why a figure of a process tree, a cgroup or an accelerator has no value (RS-1, RS-2, RS-7, RS-12)."""
+
+    NOT_STARTED = "not_started"  # there is no host yet
+    HOST_EXITED = "host_exited"  # the host has ended, or its number belongs to another process by now
+    IDENTITY_UNKNOWN = "identity_unknown"  # no start time or boot id: it cannot be told from a reused number
+    UNREADABLE = "unreadable"  # a live process, or a file about it, that may not be read
+    TABLE_HIDDEN = "table_hidden"  # not every process of the machine is listed (hidepid)
+    TREE_CHANGED = "tree_changed"  # no two consecutive reads agreed
+    UNSUPPORTED_PLATFORM = "unsupported_platform"
+    UNSUPPORTED_ADAPTER = "unsupported_adapter"  # http, native plugin: there is no process of ours to look at
+    NOT_COLLECTED = "not_collected"  # nobody asked for it
+    HOST_DIFFERS = "host_differs"  # two snapshots of different hosts have no difference
+    FELL = "fell"  # a sum that only grows has fallen: a descendant left the tree, or a counter was reset
+    NO_CONTROLLER = "no_controller"  # the memory controller is not mounted, or does not serve this cgroup
+    ROOT_CGROUP = "root_cgroup"  # the root counts the whole machine, so that it is nobody's
+    NOT_A_MEMBER = "not_a_member"  # neither the runner nor the host is a direct member of the cgroup
+    SCOPE_CHANGED = "scope_changed"  # another cgroup is there by now (device:inode), so that counts do not subtract
+    NO_COUNTER = "no_counter"  # this kernel does not keep it
+    NOT_DELEGATED = "not_delegated"  # we may not make a cgroup below or beside ours
+    STILL_POPULATED = "still_populated"  # the cgroup of an invocation could not be removed: it has members
+    NO_ACCELERATOR = "no_accelerator"
