@@ -1,26 +1,25 @@
 """JUnit XML: valid, the same again, and what is not known has not passed (SU-7)."""
 
+from io import BytesIO
+from pathlib import Path
 from xml.etree import ElementTree as ET
 
 import pytest
 from junitparser import JUnitXml
 from msgspec.structs import replace
+from xmlschema import XMLSchema
 
+from paritrace.compare.checks_result import Outcome
 from paritrace.compare.result import Comparison, Mark
 from paritrace.reports import junit
 from paritrace.reports.cases import Case, State, cases_of_comparison
-from paritrace.reports.formats import UNLIMITED, Allowed, OfComparison
+from paritrace.reports.formats import UNLIMITED, Allowed, OfCheck, OfComparison
 from tests.reports import comparisons
+from tests.reports.test_check_screen import checked, invariant
 
-# Elements of JUnit's schema that we use, with their attributes and children; the schema of Jenkins allows the same.
-SCHEMA = {
-    "testsuites": ({"name", "tests", "errors", "failures", "skipped"}, {"testsuite"}),
-    "testsuite": ({"name", "tests", "errors", "failures", "skipped"}, {"testcase"}),
-    "testcase": ({"name", "classname"}, {"failure", "skipped", "system-out"}),
-    "failure": ({"message", "type"}, set[str]()),
-    "skipped": ({"message"}, set[str]()),
-    "system-out": (set[str](), set[str]()),
-}
+SCHEMA = XMLSchema(
+    Path(__file__).parent.parent / "data" / "junit" / "junit-10.xsd"
+)  # what Jenkins' plugin holds reports to
 HOSTILE = "]]><script>\x00\x1b[31m\n&\ud800" + "x" * 10_000
 
 
@@ -38,18 +37,17 @@ def written(comparison: Comparison, *, allowed: Allowed = Allowed()) -> bytes:  
     return sink.data
 
 
-def assert_valid(element: ET.Element) -> None:
-    attributes, children = SCHEMA[element.tag]
-    assert set(element.attrib) <= attributes
-    assert {child.tag for child in element} <= children
-    if element.tag in ("testsuite", "testsuites"):
+def assert_valid(data: bytes) -> None:
+    """Jenkins' schema holds, and every count is that of the cases below it."""
+    SCHEMA.validate(BytesIO(data))
+    root = ET.fromstring(data)
+    for element in (root, *root.iter("testsuite")):
         cases = list(element.iter("testcase"))
         failures = sum(case.find("failure") is not None for case in cases)
-        skipped = sum(case.find("skipped") is not None for case in cases)
-        counts = {"tests": len(cases), "failures": failures, "skipped": skipped, "errors": 0}
+        counts = {"tests": len(cases), "failures": failures, "errors": 0}
+        if element is not root:  # the schema counts skipped cases by suite alone
+            counts["skipped"] = sum(case.find("skipped") is not None for case in cases)
         assert {name: int(element.attrib[name]) for name in counts} == counts
-    for child in element:
-        assert_valid(child)
 
 
 def failures(data: bytes) -> dict[str, str]:
@@ -67,8 +65,17 @@ def test_su7_the_document_is_valid_and_the_same_again(make: object) -> None:
     comparison = make()  # type: ignore[operator]  # one of the functions above
     data = written(comparison)
     assert data == written(comparison)
-    assert_valid(ET.fromstring(data))
+    assert_valid(data)
     assert JUnitXml.fromstring(data).tests == len(list(ET.fromstring(data).iter("testcase")))
+
+
+def test_su7_a_check_is_valid_too_and_what_is_not_checkable_is_a_failure_of_its_own() -> None:
+    sink = Bytes()
+    statuses = (Outcome.PASS, Outcome.FAIL, Outcome.NOT_CHECKABLE)
+    found = checked(*(invariant(f"I{number}", status) for number, status in enumerate(statuses)))
+    junit.check(OfCheck(checked=found), sink)
+    assert_valid(sink.data)
+    assert set(failures(sink.data).values()) == {"failed", "undetermined"}
 
 
 def test_su7_runs_that_agree_fail_nothing() -> None:
@@ -102,9 +109,8 @@ def test_su12_hostile_names_are_text() -> None:
     parted = comparisons.parted()
     finding = replace(parted.findings[0], sentence=HOSTILE, id=HOSTILE)
     data = written(replace(parted, findings=(finding,), candidate=replace(parted.candidate, run_id=HOSTILE)))
-    root = ET.fromstring(data)
-    assert_valid(root)
-    assert root.find(".//script") is None
+    assert_valid(data)
+    assert ET.fromstring(data).find(".//script") is None
     assert len(data) < 60_000
 
 

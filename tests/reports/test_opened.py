@@ -1,6 +1,7 @@
 """`paritrace.open` in a notebook: what a path is, columns for every library, a cell that is safe to show (SU-14)."""
 
 import sys
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -81,6 +82,26 @@ def test_su14_a_missing_package_is_one_line_with_its_pip_command(
     with pytest.raises(HostError) as refused:
         getattr(paritrace.open(place / "out"), f"to_{package}")()
     assert (refused.value.code, refused.value.fix.split(";")[0]) == ("missing_extra", f"pip install {package}")
+
+
+@pytest.mark.slow
+def test_su14_the_calls_are_a_pandas_frame_as_they_are_an_arrow_table(place: Path) -> None:
+    for name in ("a", "out"):
+        found = paritrace.open(place / name)
+        table, frame = found.to_arrow(), found.to_pandas()
+        assert list(frame.columns) == table.column_names
+        assert frame["function"].tolist() == table["function"].to_pylist()
+        assert frame.groupby("step").size().to_dict() == Counter(table["step"].to_pylist())
+
+
+@pytest.mark.slow
+def test_su14_the_calls_are_a_polars_frame_as_they_are_an_arrow_table(place: Path) -> None:
+    for name in ("a", "out"):
+        found = paritrace.open(place / name)
+        table, frame = found.to_arrow(), found.to_polars()
+        assert frame.columns == table.column_names
+        assert frame.to_dicts() == table.to_pylist()
+        assert dict(frame["phase"].value_counts().iter_rows()) == Counter(table["phase"].to_pylist())
 
 
 def test_su14_the_report_can_be_written_from_what_was_kept(place: Path, tmp_path: Path) -> None:
