@@ -5,6 +5,10 @@ from typing import Annotated, Literal, get_args
 
 from msgspec import Meta, Struct
 
+from paritrace.correspondence.vocabulary import Verdict
+
+__all__ = ["Verdict"]  # of the vocabulary of every comparison
+
 FORMAT = "paritrace-policy"
 VERSION = "1.0"
 
@@ -25,15 +29,6 @@ Rung = Literal[
     "optimizer",
     "weights+1",
 ]
-
-
-class Verdict(StrEnum):
-    """What a policy says of a comparison; without a policy it is `not_evaluated`."""
-
-    NOT_EVALUATED = "not_evaluated"
-    PASS = "pass"  # noqa: S105  a verdict
-    FAIL = "fail"
-    UNDETERMINED = "undetermined"
 
 
 class Figure(StrEnum):

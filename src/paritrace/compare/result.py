@@ -10,19 +10,13 @@ from paritrace.compare.folds_result import Folds, RatioFact
 from paritrace.compare.policy import PolicyResult
 from paritrace.compare.resume_result import ResumeFound
 from paritrace.compare.token_rows_result import TokenRowsFound
-from paritrace.correspondence.vocabulary import Basis, Unpaired
+from paritrace.correspondence.vocabulary import Agreement, Basis, Unpaired
 from paritrace.runs.attendance import Attendance
 
-__all__ = ["Basis", "Unpaired"]  # the engine's words are part of this vocabulary
+__all__ = ["Agreement", "Basis", "Unpaired"]  # the engine's words are part of this vocabulary
 
 FORMAT = "paritrace-comparison"
 VERSION = "1.3"
-
-
-class Agreement(StrEnum):
-    EQUAL = "equal"
-    DIFFERENT = "different"
-    NOT_COMPARABLE = "not_comparable"
 
 
 class Status(StrEnum):

@@ -1,4 +1,4 @@
-"""The closed words of the engine: why two records are paired, and why one is not (CP-2 to CP-3c)."""
+"""The closed words of every comparison: why records are paired or not (CP-2 to CP-3c), whether they agree, verdicts."""
 
 from enum import StrEnum
 
@@ -36,3 +36,20 @@ class Unpaired(StrEnum):
     NOT_OBSERVABLE_COMPILED = "not_observable_compiled"
     NO_RECORDED_FLOW = "no_recorded_flow"
     REVIEW = "review"  # a review rejected its pair, gave its partner away, or keeps it so (CP-14)
+
+
+class Agreement(StrEnum):
+    """What two records say of one field that both have."""
+
+    EQUAL = "equal"
+    DIFFERENT = "different"
+    NOT_COMPARABLE = "not_comparable"
+
+
+class Verdict(StrEnum):
+    """What the user's own rules say of a comparison; without rules it is `not_evaluated`."""
+
+    NOT_EVALUATED = "not_evaluated"
+    PASS = "pass"  # noqa: S105  a verdict
+    FAIL = "fail"
+    UNDETERMINED = "undetermined"
