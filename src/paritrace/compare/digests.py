@@ -1,7 +1,7 @@
 """Comparing what is known of each step without its calls: state inventory, losses, gradient norms (CA-29, A-13)."""
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from paritrace.compare.load import Recorded
@@ -41,14 +41,9 @@ class Digests(NamedTuple):
     unknown: set[Key]
     places: tuple[dict[Key, int], dict[Key, int]] = ({}, {})  # `left` of the call before each figure, by side
 
-    def differs(self, step: int, *groups: str, moment: str = "") -> bool:
-        """Whether anything of these groups differs at this step (and moment)."""
-        return any(k[0] == step and k[3] in groups and (not moment or k[2] == moment) for k in self.different)
-
-    def agrees(self, step: int, *groups: str, moment: str = "") -> bool:
-        """Whether anything of these groups was compared at this step and nothing of them differs."""
-        seen = any(k[0] == step and k[3] in groups and (not moment or k[2] == moment) for k in self.equal)
-        return seen and not self.differs(step, *groups, moment=moment)
+    def by_step(self) -> "FiguresByStep":
+        """Which groups differ, and which agree anywhere, at each step."""
+        return FiguresByStep(frozenset(self.different), _groups(self.different), _groups(self.equal))
 
     def find(self, step: int, group: str, name: str) -> DigestDifference | None:
         """The first figure of this step and name that differs."""
@@ -59,13 +54,39 @@ class Digests(NamedTuple):
         """Whether a state that differs at the begin of a step was seen to agree at the begin of the step before."""
         return found.moment == "begin" and (found.step - 1, 0, "begin", found.group, found.name) in self.equal
 
-    def differs_before(self, step: int) -> bool:
-        """Whether a batch, a loss or gradients of an earlier step differ: then a state of this step may follow."""
-        return any(key[0] < step and key[2] != "begin" for key in self.different)
+    def first_inside(self) -> int | None:
+        """The first step at which a batch, a loss or gradients differ: a state of a later step may follow."""
+        return min((key[0] for key in self.different if key[2] != "begin"), default=None)
 
     def steps_inside(self) -> set[int]:
         """The steps of which both sides stated anything but the begin, which is also the end of the step before."""
         return {key[0] for key in self.equal | self.different.keys() if key[2] != "begin"}
+
+
+class FiguresByStep(NamedTuple):
+    """What the figures of any step come to, told once: a ladder asks for each of many steps."""
+
+    different: frozenset[Key]
+    differing: dict[int, frozenset[str]]  # step -> groups
+    agreeing: dict[int, frozenset[str]]
+
+    def differs(self, step: int, *groups: str) -> bool:
+        """Whether anything of these groups differs at this step."""
+        return not self.differing.get(step, NO_GROUPS).isdisjoint(groups)
+
+    def agrees(self, step: int, *groups: str) -> bool:
+        """Whether anything of these groups was compared at this step and nothing of them differs."""
+        return not self.agreeing.get(step, NO_GROUPS).isdisjoint(groups) and not self.differs(step, *groups)
+
+
+NO_GROUPS = frozenset[str]()
+
+
+def _groups(keys: Iterable[Key]) -> dict[int, frozenset[str]]:
+    found: dict[int, set[str]] = {}
+    for step, group in {(key[0], key[3]) for key in keys}:
+        found.setdefault(step, set()).add(group)
+    return {step: frozenset(groups) for step, groups in found.items()}
 
 
 def compare_digests(baseline: Recorded, candidate: Recorded, *, settings: Settings) -> Digests:

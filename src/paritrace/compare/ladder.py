@@ -5,7 +5,7 @@ from collections import defaultdict
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 
-from paritrace.compare.digests import Digests, Key
+from paritrace.compare.digests import FiguresByStep, Key
 from paritrace.compare.draws import state_place
 from paritrace.compare.exits import Judged
 from paritrace.compare.outside import differing_contexts
@@ -28,7 +28,7 @@ Moments = frozenset[tuple[int, str]]
 class RungFacts:
     """What one rank gives to the ladder: its figures, and in which phases calls differ, pair, or stand apart."""
 
-    digests: Digests
+    figures: FiguresByStep
     differing: Moments
     paired: Moments
     apart: Moments
@@ -46,7 +46,7 @@ def rung_facts(rank: RankComparison, judged: Judged | None = None) -> RungFacts:
     originating = [(ours, stretch.a[0]) if stretch.a else (theirs, stretch.b[0]) for stretch in regions]
     paired = rank.sides.paired_contexts()
     return RungFacts(
-        digests=rank.digests._replace(unknown=set(), places=({}, {})),
+        figures=rank.digests.by_step(),
         differing=frozenset(
             {(ours.recorded.contexts[c].step, ours.recorded.contexts[c].phase.value) for c in differing_contexts(rank)}
             | {_moment(side, i) for side, i in originating}
@@ -175,9 +175,9 @@ def _changed(changed: Sequence[Change], kinds: set[str] | frozenset[str], *, kno
 
 
 def _state(rank: RungFacts, step: int, *groups: str) -> Mark:
-    if rank.digests.differs(step, *groups):
+    if rank.figures.differs(step, *groups):
         return Mark.BEYOND
-    return Mark.AGREES if rank.digests.agrees(step, *groups) else Mark.UNDETERMINED
+    return Mark.AGREES if rank.figures.agrees(step, *groups) else Mark.UNDETERMINED
 
 
 def _phase(rank: RungFacts, step: int, phase: Phase, *, leads_to: Mark) -> Mark:
@@ -222,7 +222,7 @@ def _sized(rank: RungFacts, mark: Mark, step: int, *groups: str) -> Mark:
     """What an envelope says of states that differ in bits: inside only where it judges every one of them."""
     if mark is not Mark.BEYOND or rank.judged is None:
         return mark
-    differing = [key for key in rank.digests.different if key[0] == step and key[3] in groups]
+    differing = [key for key in rank.figures.different if key[0] == step and key[3] in groups]
     found = [rank.judged.states.get(state_place(key[0], key[1], key[3], key[4])) for key in differing]
     if any(excess is not None and excess.beyond for excess in found):
         return Mark.BEYOND
@@ -239,7 +239,7 @@ def _optimizer(rank: RungFacts, step: int) -> Mark:
     state = _state(rank, step + 1, "optimizer_state")
     if Mark.BEYOND in (calls, state):
         return _sized(rank, Mark.BEYOND, step + 1, "optimizer_state", "parameter")
-    if calls is not Mark.AGREES and rank.digests.differs(step + 1, "parameter"):
+    if calls is not Mark.AGREES and rank.figures.differs(step + 1, "parameter"):
         return Mark.UNDETERMINED  # its own state agrees, and what it wrote does not
     return _stepped(rank, step, Mark.AGREES if Mark.AGREES in (calls, state) else Mark.UNDETERMINED)
 

@@ -38,6 +38,7 @@ class _Search:
         self._told_outside: set[FromOrigin] = set()
         self._unlike_collectives = UnlikeCollectives(sides)
         self._steps_with_operators = sides.baseline.steps_with_operators() | sides.candidate.steps_with_operators()
+        self._first_inside = digests.first_inside()
         self._first_of_state: dict[tuple[str, str], int] = {}
         for step, _, moment, group, name in sorted(digests.different, reverse=True):
             if moment == "begin":
@@ -329,7 +330,7 @@ class _Search:
                 return Blame(Group.PROPAGATES, f"{told}, after an earlier difference", self._latest)
         elif self._latest is not None and self._explained(i, origin, first):
             return Blame(Group.PROPAGATES, f"{told} differs since step {first}", self._latest)
-        if first is not None and self._digests.differs_before(first):
+        if first is not None and self._first_inside is not None and self._first_inside < first:
             return Blame(Group.PROPAGATES, f"{told} differs since step {first}, after other figures of a step before")
         found = None if first is None else self._state_at(origin, first)
         if found is None:

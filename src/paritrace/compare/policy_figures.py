@@ -1,5 +1,6 @@
 """Rules of a policy about what is known of steps and settings without calls, on one rank (CP-13, A-13, A-19)."""
 
+from collections import Counter
 from collections.abc import Iterator
 from fnmatch import fnmatchcase
 from math import isfinite
@@ -67,9 +68,11 @@ def _values(side: Recorded, of: str) -> dict[_Step, float]:
         marks = [(step.step, 0, step.grad_norm) for step in side.steps]
     else:
         marks = [(loss.step, loss.microbatch, loss.value) for loss in side.losses]
+    seen = Counter[tuple[int, int]]()
     for step, microbatch, value in marks:
-        number = sum(key[:2] == (step, microbatch) for key in found)
+        number = seen[step, microbatch]
         if isinstance(value, str):
+            seen[step, microbatch] += 1
             found[step, microbatch, number] = float.fromhex(value)
     return found
 

@@ -62,7 +62,7 @@ def _gradients_are_inside(of: RankComparison, judged: Judged, step: int) -> bool
     """Whether the gradients of a step were compared, and each that differs is judged and inside."""
     differing = [figure for figure in of.digests.different.values() if figure.step == step and figure.group == GRADIENT]
     found = [judged.states.get(state_place(step, each.microbatch, GRADIENT, each.name)) for each in differing]
-    seen = differing or of.digests.agrees(step, GRADIENT)
+    seen = differing or of.digests.by_step().agrees(step, GRADIENT)
     return bool(seen) and all(excess is not None and not excess.beyond for excess in found)
 
 

@@ -2,6 +2,8 @@
 
 from collections.abc import Iterator, Sequence
 
+import numpy as np
+
 from paritrace.compare.agreement import Sides
 from paritrace.compare.digests import DigestDifference, Digests
 from paritrace.compare.flows import FromOrigin, source_of
@@ -53,9 +55,10 @@ def _window(digests: Digests, found: DigestDifference, side: int) -> tuple[int, 
 
 
 def _writers(side: Side, partners: Sequence[int], found: DigestDifference, window: tuple[int, int]) -> Iterator[int]:
-    for i, call in enumerate(side.calls):
-        if partners[i] >= 0 or not window[0] < call.left <= window[1]:
-            continue
+    left = side.calls.column("left")
+    free = (np.asarray(partners) < 0) & (window[0] < left) & (left <= window[1])
+    places: list[int] = np.flatnonzero(free).tolist()
+    for i in places:
         if _may_write(side, i, found) and (found.moment == "begin" or side.context_of(i)[0] == found.step):
             yield i
 
