@@ -9,9 +9,9 @@ from msgspec import Struct
 
 from paritrace.evidence.gaps import Gap, RunGap
 from paritrace.evidence.ids import ProcessIdentity
+from paritrace.process.stat import parse_stat
 
 PROC = Path("/proc")
-_START_TICKS_FIELD = 19  # starttime is field 22 of /proc/PID/stat; counting starts after the closing parenthesis
 
 
 class Life(StrEnum):
@@ -29,7 +29,7 @@ def identity_of(pid: int, *, proc: Path = PROC) -> ProcessIdentity:
     """Return the identity of a process of this host; what /proc does not show is a gap."""
     return ProcessIdentity(
         host=socket.gethostname(),
-        boot_id=_boot_id(proc),
+        boot_id=boot_id(proc=proc),
         pid_namespace=_pid_namespace(proc),
         pid=pid,
         start_ticks=_start_ticks(pid, proc),
@@ -68,7 +68,8 @@ def _why_not_checkable(of: ProcessIdentity, here: ProcessIdentity) -> str:
     return ""
 
 
-def _boot_id(proc: Path) -> str | Gap[RunGap]:
+def boot_id(*, proc: Path = PROC) -> str | Gap[RunGap]:
+    """The id that the kernel drew at this boot; a gap where /proc does not show it."""
     try:
         text = (proc / "sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
     except (OSError, UnicodeDecodeError):
@@ -85,7 +86,6 @@ def _pid_namespace(proc: Path) -> str | Gap[RunGap]:
 
 def _start_ticks(pid: int, proc: Path) -> int | Gap[RunGap]:
     try:
-        stat = (proc / str(pid) / "stat").read_bytes()
-        return int(stat[stat.rindex(b")") + 2 :].split()[_START_TICKS_FIELD])
-    except (OSError, ValueError, IndexError):
+        return parse_stat((proc / str(pid) / "stat").read_bytes()).start_ticks
+    except (OSError, ValueError):
         return Gap(RunGap.NO_START_TICKS)

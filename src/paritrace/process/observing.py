@@ -1,43 +1,98 @@
 """Observes the tree of one host: the shell that joins the rule, a process table and a clock (RS-1, RS-11)."""
 
-from paritrace.clock import SYSTEM, Clock
+import sys
+
+from paritrace.clock import SYSTEM, Clock, rfc3339
 from paritrace.evidence.gaps import Gap, ResourceGap
-from paritrace.process.resources import ObservedHost, ResourceSnapshot
-from paritrace.process.table import ProcessTable
+from paritrace.process.libproc import macos_table
+from paritrace.process.procfs import linux_table
+from paritrace.process.resources import (
+    ObservedHost,
+    ResourceObservationUnavailable,
+    ResourceObservationUnsupported,
+    ResourceSnapshot,
+)
+from paritrace.process.snapshots import Identity, lineage_of, parents_of, snapshot_of
+from paritrace.process.table import Gone, ProcessTable, Unreadable
+from paritrace.process.tree import read_tree
 
 
-def this_machine() -> ProcessTable:
+def this_machine(platform: str = sys.platform) -> ProcessTable:
     """The process table of this machine.
 
     Raises:
-        ResourceObservationUnsupported: Refused: not Linux or macOS.
+        ResourceObservationUnsupported: Refused: neither Linux nor macOS.
     """
-    raise NotImplementedError
+    if platform == "linux":
+        return linux_table()
+    if platform == "darwin":
+        return macos_table()
+    name = "Windows" if platform == "win32" else platform
+    raise ResourceObservationUnsupported(Gap(ResourceGap.UNSUPPORTED_PLATFORM, f"{name} is not supported"))
 
 
 class TreeObserver:
-    """Reads snapshots of one host. It takes no lock, so that a live snapshot never waits for an invocation (RS-1)."""
+    """Reads snapshots of one host. It takes no lock, so that a live snapshot never waits for an invocation (RS-1).
 
-    def __init__(self, table: ProcessTable, host: ObservedHost, *, clock: Clock = SYSTEM, pss: bool = False) -> None:
-        self._table, self._host, self._clock, self._pss = table, host, clock, pss
+    `pss`: read proportional memory too, which costs the kernel a walk of every page table. `lineage`: name those that
+    left the session or lost their parent, with what earlier snapshots of this observer saw; `subreaper` is recorded
+    with it and says that the host was made to adopt orphans.
+    """
+
+    def __init__(
+        self,
+        table: ProcessTable,
+        host: ObservedHost,
+        *,
+        clock: Clock = SYSTEM,
+        pss: bool = False,
+        lineage: bool = False,
+        subreaper: bool = False,
+    ) -> None:
+        self.host = host
+        self._table = table
+        self._clock = clock
+        self._pss = pss
+        self._lineage = lineage
+        self._subreaper = subreaper
+        self._earlier: dict[Identity, int] = {}
 
     def snapshot(self) -> ResourceSnapshot:
         """Read the tree now.
 
         Raises:
-            ResourceObservationUnavailable: Refused.
+            ResourceObservationUnavailable: Refused: the host has exited, a live process cannot be read, not every
+                process is listed, or the tree kept changing.
         """
-        raise NotImplementedError
+        observed_at = rfc3339(self._clock.wall_ns())
+        rows = read_tree(self._table, self.host.identity)
+        lineage = lineage_of(rows, subreaper=self._subreaper, earlier=self._earlier) if self._lineage else None
+        self._earlier = parents_of(rows) | self._earlier if self._lineage else {}
+        return snapshot_of(
+            rows,
+            self.host,
+            observed_at=observed_at,
+            pss_of=self._table.pss_bytes if self._pss else None,
+            lineage=lineage,
+        )
 
     def final(self) -> ResourceSnapshot | Gap[ResourceGap]:
         """The same for a record: what is raised above is a gap here (RS-11)."""
-        raise NotImplementedError
+        try:
+            return self.snapshot()
+        except ResourceObservationUnavailable as unavailable:
+            return unavailable.gap
 
 
-def observe(pid: int, *, subject: str, table: ProcessTable, clock: Clock = SYSTEM) -> TreeObserver:
-    """Fix the identity of a host that has just been started by us, and observe it from now on.
+def observed_host(table: ProcessTable, pid: int, *, subject: str, clock: Clock = SYSTEM) -> ObservedHost:
+    """Fix the identity of a host that we have just started and have not waited for, so that its number is its own.
 
     Raises:
         ResourceObservationUnavailable: Refused: it has exited already, or cannot be read.
     """
-    raise NotImplementedError
+    row = table.row(pid)
+    if isinstance(row, Unreadable):
+        raise ResourceObservationUnavailable(Gap(ResourceGap.UNREADABLE, row.why))
+    if isinstance(row, Gone):
+        raise ResourceObservationUnavailable(Gap(ResourceGap.HOST_EXITED, f"process {pid} has ended"))
+    return ObservedHost(subject=subject, identity=table.identity(pid), started_at=rfc3339(clock.wall_ns()))

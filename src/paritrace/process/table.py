@@ -6,30 +6,35 @@ from typing import Protocol
 
 from msgspec import Struct
 
-from paritrace.evidence.gaps import Gap, ResourceGap
+from paritrace.evidence.gaps import Gap, ResourceGap, RunGap
 from paritrace.evidence.ids import ProcessIdentity
 
 
 class IdentityRule(StrEnum):
-    """How a listed child is known to be no stranger with a reused number."""
+    """What a listed child has to show, besides its parent's number, to count as one and not as a stranger.
 
-    PARENT_REREAD = "parent_reread"  # Linux: the parent, read after the child, has the start time it was counted with
-    STARTED_BEFORE_LISTING = "started_before_listing"  # macOS: the child started before its parent's list was read
+    The parent is read again after its children under either rule.
+    """
+
+    PARENT_REREAD = "parent_reread"  # Linux: no more than that
+    STARTED_BEFORE_LISTING = "started_before_listing"  # macOS: that it started before its parent's list was read
 
 
 class ProcessRow(Struct, frozen=True):
     """One process at one moment.
 
-    `start` is in the table's own unit and only compared within a table. `cpu_seconds`: user and system, its own and of
-    the children it has waited for. `zombie`: it has ended and nobody has waited for it; its CPU still counts.
+    `start` is in the table's own unit and only compared within one table. `session`: None where it is not shown.
+    `own_cpu_seconds`, `waited_cpu_seconds`: user and system time of itself, and of the children that it has waited for.
+    `zombie`: it has ended and nobody has waited for it; its CPU still counts.
     """
 
     pid: int
     parent: int
     start: int
-    session: int
+    session: int | None
     zombie: bool
-    cpu_seconds: float
+    own_cpu_seconds: float
+    waited_cpu_seconds: float
     resident_bytes: int
 
 
@@ -43,11 +48,10 @@ class Unreadable(Struct, frozen=True):
     why: str
 
 
-class Listing(Struct, frozen=True):
-    """The children of one process. `before`: the moment before it was read, in the unit of `ProcessRow.start`."""
+class HiddenTable(Struct, frozen=True):
+    """Not every process of the machine is listed. `why` says what hides them."""
 
-    children: frozenset[int]
-    before: int
+    why: str
 
 
 class ProcessTable(Protocol):
@@ -63,20 +67,29 @@ class ProcessTable(Protocol):
         """Whether `children` works; else `parents` is read, at the cost of every process of the machine."""
         ...
 
-    def identity(self, pid: int) -> ProcessIdentity | Gone | Unreadable:
-        """Who a process is: pid, start, boot id."""
+    @property
+    def boot_id(self) -> str | Gap[RunGap]:
+        """Which boot of the machine the numbers belong to."""
+        ...
+
+    def now(self) -> int:
+        """The present moment in the unit of `ProcessRow.start`."""
+        ...
+
+    def identity(self, pid: int) -> ProcessIdentity:
+        """Who a process is; its start is a gap where it shows none."""
         ...
 
     def row(self, pid: int) -> ProcessRow | Gone | Unreadable:
         """Read one process."""
         ...
 
-    def children(self, pid: int) -> Listing | Gone | Unreadable:
-        """List the children of all threads of a process once."""
+    def children(self, pid: int) -> frozenset[int] | Gone | Unreadable:
+        """List the children of all threads of a process, once."""
         ...
 
-    def parents(self) -> Mapping[int, int] | Unreadable:
-        """Every process of the machine with its parent; Unreadable when not all are listed."""
+    def parents(self) -> Mapping[int, int] | Unreadable | HiddenTable:
+        """Every process of the machine with its parent, once."""
         ...
 
     def pss_bytes(self, pid: int) -> int | Gap[ResourceGap]:

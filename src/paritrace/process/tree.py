@@ -1,20 +1,182 @@
-"""The rule that reads a process tree out of a table: whole, or not at all (RS-1 to RS-4, RS-9, RS-10)."""
+"""The rule that reads a process tree out of a table: whole, or not at all (RS-2 to RS-4, RS-9, RS-10).
 
-from paritrace.process.resources import ObservedHost, ResourceSnapshot
-from paritrace.process.table import ProcessTable
+A process is read before its children. So the CPU time of a child that its parent waits for meanwhile is never counted
+twice; where a parent's waited-for time has grown when it is read again, its children are read again from there.
+"""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import NamedTuple, TypeVar
+
+from paritrace.evidence.gaps import Gap, ResourceGap
+from paritrace.evidence.ids import ProcessIdentity
+from paritrace.process.resources import ResourceObservationUnavailable
+from paritrace.process.table import Gone, HiddenTable, IdentityRule, ProcessRow, ProcessTable, Unreadable
 
 MOST_READS = 4
-"""Lists of children that change faster than four reads follow are not waited for (RS-3, RS-10)."""
+"""Lists, families and trees that change faster than four reads follow are not waited for (RS-3, RS-10)."""
+
+_Read = TypeVar("_Read")
 
 
-def read_snapshot(table: ProcessTable, host: ObservedHost, *, observed_at: str, pss: bool = False) -> ResourceSnapshot:
-    """Read the tree of `host`.
+class _Listed(NamedTuple):
+    """Children of one process. `before`: a moment when they had not been listed yet."""
 
-    `observed_at`: RFC 3339, the moment of the call. `pss`: read proportional memory too, which costs the kernel a walk
-    of every page table.
+    children: frozenset[int]
+    before: int
+
+
+_Lister = Callable[[int], _Listed | Gone]
+
+
+class _ParentGoneError(Exception):
+    """A counted process ended while the tree was read.
+
+    Its children are no longer below it: most have left the tree, but a member that adopts orphans may have them now,
+    and may have been read already. Only another walk tells.
+    """
+
+
+def read_tree(table: ProcessTable, host: ProcessIdentity) -> tuple[ProcessRow, ...]:
+    """Read a host and its descendants, the host first and every parent before its children; zombies are in it.
 
     Raises:
-        ResourceObservationUnavailable: Refused: the host has exited, a live process cannot be read, not every process
-            is listed, or the tree kept changing.
+        ResourceObservationUnavailable: Refused: the host has exited or cannot be told from a stranger, a live process
+            cannot be read, not every process is listed, or the tree kept changing.
     """
-    raise NotImplementedError
+    for _ in range(MOST_READS):
+        try:
+            return _walk(table, _host(table, host))
+        except _ParentGoneError:
+            continue
+    raise _changed(f"processes below {host.pid} ended during each of {MOST_READS} reads of the tree")
+
+
+def _walk(table: ProcessTable, host: ProcessRow) -> tuple[ProcessRow, ...]:
+    lister = _listed_by(table, host)
+    rows = [host]
+    for place, parent in enumerate(rows):  # it grows as we go
+        if not parent.zombie:  # who has ended has no children any more
+            rows[place], children = _family(table, lister, parent)
+            rows += children
+    return tuple(rows)
+
+
+def _host(table: ProcessTable, identity: ProcessIdentity) -> ProcessRow:
+    """The host's row, when the process with its number is still the host."""
+    if isinstance(identity.start_ticks, Gap) or isinstance(identity.boot_id, Gap) or isinstance(table.boot_id, Gap):
+        raise _unavailable(ResourceGap.IDENTITY_UNKNOWN, f"process {identity.pid} shows no start time or boot id")
+    if identity.boot_id != table.boot_id:
+        raise _unavailable(ResourceGap.HOST_EXITED, f"the machine has booted since process {identity.pid} was started")
+    row = _row(table, identity.pid)
+    if isinstance(row, Gone) or row.zombie:
+        raise _unavailable(ResourceGap.HOST_EXITED, f"process {identity.pid} has ended")
+    if row.start != identity.start_ticks:
+        raise _unavailable(
+            ResourceGap.HOST_EXITED, f"process {identity.pid} has ended; its number belongs to another one now"
+        )
+    return row
+
+
+def _family(table: ProcessTable, lister: _Lister, parent: ProcessRow) -> tuple[ProcessRow, Sequence[ProcessRow]]:
+    """A parent and those of its listed children that are its children, all of one moment as far as CPU time goes."""
+    for _ in range(MOST_READS):
+        listed = lister(parent.pid)
+        if isinstance(listed, Gone):
+            raise _ParentGoneError
+        if not listed.children:
+            return parent, ()
+        rows = _rows(table, listed.children)
+        children = [row for row in rows if _is_child(row, parent, listed.before, table.rule)]
+        again = _row(table, parent.pid)
+        if isinstance(again, Gone) or again.start != parent.start:
+            raise _ParentGoneError
+        if again.waited_cpu_seconds == parent.waited_cpu_seconds:
+            return parent, children
+        parent = again
+    raise _changed(f"process {parent.pid} waited for children during each of {MOST_READS} reads")
+
+
+def _is_child(row: ProcessRow, parent: ProcessRow, before: int, rule: IdentityRule) -> bool:
+    """Whether a listed number, read after the list, is a child."""
+    return row.parent == parent.pid and (rule is not IdentityRule.STARTED_BEFORE_LISTING or row.start <= before)
+
+
+def _rows(table: ProcessTable, pids: Iterable[int]) -> Iterable[ProcessRow]:
+    """The rows of those that have not ended; the first that lives and cannot be read ends it all."""
+    for pid in sorted(pids):
+        row = _row(table, pid)
+        if isinstance(row, ProcessRow):
+            yield row
+
+
+def _listed_by(table: ProcessTable, host: ProcessRow) -> _Lister:
+    """How children are listed: process by process, or from one scan of the machine."""
+    before = table.now()
+    if not table.lists_children:
+        below = _agreed(lambda: _scanned(table, host.pid), f"the processes below {host.pid}")
+        return lambda pid: _Listed(below.get(pid, frozenset()), before)
+
+    def listed(pid: int) -> _Listed | Gone:
+        before = table.now()
+        children = _agreed(lambda: _children(table, pid), f"the children of process {pid}")
+        return children if isinstance(children, Gone) else _Listed(children, before)
+
+    return listed
+
+
+def _agreed(read: Callable[[], _Read], what: str) -> _Read:
+    """What two consecutive reads agree on."""
+    last = read()
+    for _ in range(MOST_READS - 1):
+        now = read()
+        if now == last:
+            return now
+        last = now
+    raise _changed(f"{what} changed between each of {MOST_READS} reads")
+
+
+def _scanned(table: ProcessTable, host: int) -> dict[int, frozenset[int]]:
+    """Children by parent, of the host and all below it, from one scan of the machine."""
+    parents = table.parents()
+    if isinstance(parents, HiddenTable):
+        raise _unavailable(ResourceGap.TABLE_HIDDEN, parents.why)
+    if isinstance(parents, Unreadable):
+        raise _unavailable(ResourceGap.UNREADABLE, parents.why)
+    children = _by_parent(parents)
+    below: dict[int, frozenset[int]] = {}
+    waiting = [host]
+    while waiting:
+        pid = waiting.pop()
+        if pid not in below:
+            below[pid] = frozenset(children.get(pid, ()))
+            waiting += below[pid]
+    return below
+
+
+def _by_parent(parents: Mapping[int, int]) -> dict[int, list[int]]:
+    children: dict[int, list[int]] = {}
+    for pid, parent in parents.items():
+        children.setdefault(parent, []).append(pid)
+    return children
+
+
+def _row(table: ProcessTable, pid: int) -> ProcessRow | Gone:
+    row = table.row(pid)
+    if isinstance(row, Unreadable):
+        raise _unavailable(ResourceGap.UNREADABLE, row.why)
+    return row
+
+
+def _children(table: ProcessTable, pid: int) -> frozenset[int] | Gone:
+    children = table.children(pid)
+    if isinstance(children, Unreadable):
+        raise _unavailable(ResourceGap.UNREADABLE, children.why)
+    return children
+
+
+def _changed(what: str) -> ResourceObservationUnavailable:
+    return _unavailable(ResourceGap.TREE_CHANGED, what)
+
+
+def _unavailable(reason: ResourceGap, detail: str) -> ResourceObservationUnavailable:
+    return ResourceObservationUnavailable(Gap(reason, detail))
