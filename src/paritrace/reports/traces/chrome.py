@@ -61,7 +61,7 @@ class ChromePackets:
         self._flush()
 
     def _event(self, phase: str, track: int, event: Event) -> dict[str, Any]:
-        arguments: dict[str, Any] = {name: _value(value) for name, value in event.arguments}
+        arguments: dict[str, Any] = {name: _value(value) for name, value in (*event.words, *event.arguments)}
         if event.file:
             arguments["source"] = text(f"{event.file}:{event.line}")
         named = {"ph": phase, "pid": self._pid, "tid": self._tid(track), "name": text(event.name)}

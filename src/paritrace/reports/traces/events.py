@@ -11,7 +11,8 @@ Arguments = tuple[tuple[str, Value], ...]
 class Event(Struct, frozen=True, gc=False):
     """A call or an instant. Times in ns since the zero of its side; `start_ns` -1: no time is known.
 
-    `flow`: 63 bits that join events, 0 for none. The arrow leads to the later one, whichever that is.
+    `words`: arguments whose values are few; what events have in common is put together once. `flow`: 63 bits that join
+    events, 0 for none. The arrow leads to the later one, whichever that is.
     """
 
     start_ns: int
@@ -21,6 +22,7 @@ class Event(Struct, frozen=True, gc=False):
     file: str = ""
     function: str = ""
     line: int = 0
+    words: tuple[tuple[str, str], ...] = ()
     arguments: Arguments = ()
     flow: int = 0
 

@@ -7,7 +7,7 @@ RANK_BITS = 16
 
 def number_of(*parts: object) -> int:
     """Returns 63 bits that follow from `parts` and are not 0: the id of a track or a flow."""
-    text = "\0".join(str(part) for part in parts).encode("utf-8", "surrogatepass")
+    text = "\0".join(map(str, parts)).encode("utf-8", "surrogatepass")
     return int.from_bytes(blake2b(text, digest_size=8).digest()) >> 1 or 1
 
 

@@ -1,18 +1,18 @@
 """The trace of a comparison: baseline and candidate of a rank as sibling tracks, arrows only between pairs (SU-8)."""
 
-from collections.abc import Iterator
+from math import nan
 
 from msgspec import Struct
 
-from paritrace.compare.result import Agreement, Comparison, Finding
-from paritrace.compare.rows import CallRow, Side, SlotRow
-from paritrace.evidence.gaps import Gap
+from paritrace.compare.result import Comparison, Finding, LedgerEntry
+from paritrace.compare.rows import CallRow, Side
 from paritrace.reports.formats import OfComparison, Sink
 from paritrace.reports.traces.events import Event, Tally, Value
 from paritrace.reports.traces.identities import number_of
 from paritrace.reports.traces.marks import marks_of, write_marks
 from paritrace.reports.traces.of_run import module_or_function
 from paritrace.reports.traces.packets import Packets
+from paritrace.reports.traces.said import Said
 from paritrace.reports.traces.writing import Of, Pack, RankTrace
 from paritrace.reports.traces.zero import zero_of
 from paritrace.runs.reading import Run
@@ -76,7 +76,10 @@ class _Rank:
         )
         self._trace = RankTrace(of, sink, cut=given.cut, pack=pack)
         self._findings = _by_call(given.comparison, rank)
+        self._measured = _measured(given.comparison, rank)
         self._sessions: dict[Side, list[str]] = {side: [] for side in Side}
+        self._pairs = number_of("pair", self._source, rank)
+        self._said = Said()
         self._totals = {(side, kind): 0 for side in Side for kind in ("different", "undetermined")}
 
     def take(self, row: CallRow) -> None:
@@ -95,6 +98,9 @@ class _Rank:
         for finding in self._findings.get((row.side, row.record_id), ()):
             self._trace.instant((row.side, "findings"), _found(finding, event.start_ns))
 
+        if row.side is Side.CANDIDATE and row.start_ns >= 0 and row.record_id in self._measured:
+            self._error(self._measured[row.record_id], at=event.start_ns + max(0, row.duration_ns))
+
     def close(self) -> Tally:
         self._write_marks()
         return self._trace.close()
@@ -109,6 +115,13 @@ class _Rank:
                     offset = self._offset(side, view.session_id)
                     records = run.records(view.session_id)
                     write_marks(self._trace, marks_of(records, cut=self._given.cut), path=(side,), offset=offset)
+
+    def _error(self, entry: LedgerEntry, *, at: int) -> None:
+        """How far the output that is there at this time is from the baseline's; what is not finite is told as that."""
+        error = nan if entry.error is None else entry.error
+        self._trace.count((Side.CANDIDATE, "error of outputs"), at, error)
+        if entry.expected:
+            self._trace.count((Side.CANDIDATE, "error of outputs / expected"), at, error / entry.expected)
 
     def _total(self, row: CallRow, kind: str, *, at: int) -> None:
         """How many calls so far: a number that holds until the next one."""
@@ -141,8 +154,9 @@ class _Rank:
             category=row.level,
             file=row.file,
             line=row.line,
-            arguments=tuple(_arguments(row)),
-            flow=number_of("pair", self._source, self.rank, self._nth(row), *ids) if paired else 0,
+            words=self._said.words(row),
+            arguments=self._said.arguments(row),
+            flow=number_of(self._pairs, self._nth(row), *ids) if paired else 0,
         )
 
 
@@ -163,48 +177,17 @@ def _by_call(comparison: Comparison, rank: int) -> dict[tuple[str, int], list[Fi
     return found
 
 
+def _measured(comparison: Comparison, rank: int) -> dict[int, LedgerEntry]:
+    """The ledger's entries by the candidate's call."""
+    entries = () if comparison.ledger is None else comparison.ledger.entries
+    return {entry.candidate_record_id: entry for entry in entries if entry.rank == rank}
+
+
 def _found(finding: Finding, at: int) -> Event:
     arguments: list[tuple[str, Value]] = [("sentence", finding.sentence), ("strength", finding.strength)]
     figures = (("measured", finding.measured), ("expected", finding.expected), ("ratio", finding.ratio))
     arguments += [(name, value) for name, value in figures if value is not None]
     return Event(at, -1, finding.id, category="finding", arguments=tuple(arguments))
-
-
-def _arguments(row: CallRow) -> Iterator[tuple[str, Value]]:
-    yield "record_id", row.record_id
-    yield "step", row.step
-    yield "microbatch", row.microbatch
-    yield "phase", row.phase
-    yield "module", row.module
-    yield "called", row.function
-    yield "status", row.status.value
-    yield "correspondence", row.correspondence.value
-    if row.partner >= 0:
-        yield "partner", row.partner
-        yield "basis", "" if row.basis is None else row.basis.value
-        yield "validation", "" if row.validation is None else row.validation.value
-    if row.reason is not None:
-        yield "reason", row.reason.value
-    if row.difference_class is not None:
-        yield "difference_class", row.difference_class.value
-    if row.group is not None:
-        yield "group", row.group.value
-    for slot in row.slots:
-        yield from _slot(slot)
-
-
-def _slot(slot: SlotRow) -> Iterator[tuple[str, Value]]:
-    name = f"{'in' if slot.direction == 'i' else 'out'} {slot.name}"
-    bits = f"no bits: {slot.bits.gap}" if isinstance(slot.bits, Gap) else slot.bits
-    agreement = "" if slot.agreement in (None, Agreement.EQUAL) else f" {slot.agreement}"
-    yield name, f"{slot.dtype}{list(slot.shape)} {bits}{agreement}"
-    if slot.figures is not None:
-        yield f"{name} max_absolute", _or_nan(slot.figures.max_absolute)
-        yield f"{name} max_relative", _or_nan(slot.figures.max_relative)
-
-
-def _or_nan(value: float | None) -> float | str:
-    return "no finite pair" if value is None else value
 
 
 def write(given: OfComparison, sink: Sink, /) -> None:

@@ -114,18 +114,16 @@ class _Session:
             file=site.file,
             function=site.function,
             line=site.line,
-            arguments=tuple(self._arguments(call, function=function.name, module=module)),
+            words=(("phase", of.contexts[call.context].phase.value), ("module", module), ("called", function.name)),
+            arguments=tuple(self._arguments(call)),
             flow=self._flows.get(call.id, 0),
         )
 
-    def _arguments(self, call: Call, *, function: str, module: str) -> Iterator[tuple[str, Value]]:
+    def _arguments(self, call: Call) -> Iterator[tuple[str, Value]]:
         context = self._of.contexts[call.context]
         yield "record_id", call.id
         yield "step", context.step
         yield "microbatch", context.microbatch
-        yield "phase", context.phase.value
-        yield "module", module
-        yield "called", function
         if call.link >= 0:
             yield "forward_call", call.link
         for flag, word in FLAGS.items():

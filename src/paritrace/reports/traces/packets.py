@@ -10,27 +10,14 @@ from perfetto.protos.perfetto.trace import perfetto_trace_pb2 as messages
 
 from paritrace.reports.formats import Sink
 from paritrace.reports.traces.events import Event, Tally, Value
-from paritrace.reports.traces.texts import EXACT, integer, number, text
+from paritrace.reports.traces.texts import EXACT, LONGEST, integer, number, text
 
 CHUNK_PACKETS = 4096  # about 600 kB before compression
 COMPRESSION = 6
 BOOTTIME, REALTIME = 6, 1  # ids of perfetto's builtin clocks
 COMPLETE = "paritrace.complete"
-VALUES_INTERNED = frozenset(
-    {
-        "basis",
-        "correspondence",
-        "difference_class",
-        "group",
-        "level",
-        "module",
-        "phase",
-        "reason",
-        "status",
-        "validation",
-    }
-)  # keys whose values are few
 MOST_INTERNED = 100_000  # of each table: bounds the memory of a source with endless names
+MOST_ALIKE = 50_000  # beginnings of packets that are kept, 200 bytes each: more than a training has different calls
 
 _Type = messages.TrackEvent.Type
 _BEGIN, _END, _INSTANT, _COUNTER = (
@@ -57,6 +44,8 @@ class Packets:
             name: {} for name in ("event_categories", "event_names", "debug_annotation_names", "source_locations")
         }
         self._values: dict[str, int] = {}
+        self._alike: dict[Any, bytes] = {}  # by what events have in common: a packet that says it
+        self._ends: dict[int, bytes] = {}  # by track
 
     # --- descriptions --------------------------------------------------------------------------------------------
 
@@ -101,9 +90,13 @@ class Packets:
         self._event(track, event, _BEGIN)
 
     def end(self, track: int, at: int) -> None:
-        packet = self._packet(at)
-        packet.track_event.type = _END
-        packet.track_event.track_uuid = track
+        known = self._ends.get(track)
+        if known is None:
+            ending = self._made(track, _END)
+            known = self._ends[track] = ending.SerializeToString()
+        packet = self._added()
+        packet.MergeFromString(known)
+        packet.timestamp = at
 
     def instant(self, track: int, event: Event) -> None:
         self._event(track, event, _INSTANT)
@@ -115,10 +108,33 @@ class Packets:
         event.double_counter_value = value
 
     def _event(self, track: int, event: Event, kind: int) -> None:
-        packet = self._packet(event.start_ns)
+        packet = self._added()
+        alike = (kind, track, event.name, event.category, event.file, event.function, event.line, event.words)
+        known = self._alike.get(alike)
+        if known is None:
+            known = self._common(packet, track, event, kind)
+            if len(self._alike) < MOST_ALIKE:
+                self._alike[alike] = known
+        packet.MergeFromString(known)
+        packet.timestamp = event.start_ns
         filled = packet.track_event
-        filled.type = kind
-        filled.track_uuid = track
+        if event.flow:
+            filled.flow_ids.append(event.flow)  # an end that comes first in time would be dropped without a word
+        names, add = self._tables["debug_annotation_names"], filled.debug_annotations.add
+        for name, value in event.arguments:  # the busiest loop there is: what is plain takes no call
+            annotation = add()
+            annotation.name_iid = names.get(name) or self._interned(packet, "debug_annotation_names", name)
+            if type(value) is int and -EXACT < value < EXACT:
+                annotation.int_value = value
+            elif type(value) is str and len(value) <= LONGEST and value.isprintable():
+                annotation.string_value = value
+            else:
+                _fill(annotation, value)
+
+    def _common(self, packet: Any, track: int, event: Event, kind: int) -> bytes:
+        """What an event shares with others: a packet without time; names that are new stand in `packet`."""
+        made = self._made(track, kind)
+        filled = made.track_event
         filled.name_iid = self._interned(packet, "event_names", event.name)
         if event.category:
             filled.category_iids.append(self._interned(packet, "event_categories", event.category))
@@ -126,32 +142,16 @@ class Packets:
             known = self._location(packet, (event.file, event.function, event.line))
             if known:
                 filled.source_location_iid = known
-        if event.flow:
-            filled.flow_ids.append(event.flow)  # an end that comes first in time would be dropped without a word
-        names, values, add = self._tables["debug_annotation_names"], self._values, filled.debug_annotations.add
-        for name, value in event.arguments:  # the busiest loop there is: what is known already takes no call
-            annotation = add()
-            annotation.name_iid = names.get(name) or self._interned(packet, "debug_annotation_names", name)
-            if type(value) is int and -EXACT < value < EXACT:
-                annotation.int_value = value
-            elif type(value) is str and name in VALUES_INTERNED and value in values:
-                annotation.string_value_iid = values[value]
+        for name, value in event.words:
+            annotation = filled.debug_annotations.add()
+            annotation.name_iid = self._interned(packet, "debug_annotation_names", name)
+            identity = self._value(packet, value)
+            if identity:
+                annotation.string_value_iid = identity
             else:
-                self._fill(packet, annotation, name, value)
-
-    def _fill(self, packet: Any, annotation: Any, name: str, value: Value) -> None:
-        if isinstance(value, bool):
-            annotation.bool_value = value
-            return
-        shown = _shown(value)
-        if isinstance(shown, int):
-            annotation.int_value = shown
-        elif isinstance(shown, float):
-            annotation.double_value = shown
-        elif name in VALUES_INTERNED and (known := self._value(packet, shown)):
-            annotation.string_value_iid = known
-        else:
-            annotation.string_value = text(shown)
+                annotation.string_value = text(value)
+        data: bytes = made.SerializeToString()
+        return data
 
     # --- interning -----------------------------------------------------------------------------------------------
 
@@ -198,14 +198,27 @@ class Packets:
     # --- chunks --------------------------------------------------------------------------------------------------
 
     def _packet(self, at: int | None) -> Any:
-        if len(self._packets) >= CHUNK_PACKETS:
-            self._flush()
-        packet = self._packets.add()
+        packet = self._added()
         packet.trusted_packet_sequence_id = self._sequence
         packet.sequence_flags = _NEEDED
         if at is not None:
             packet.timestamp = at
         return packet
+
+    def _added(self) -> Any:
+        """An empty packet at the end of the chunk."""
+        if len(self._packets) >= CHUNK_PACKETS:
+            self._flush()
+        return self._packets.add()
+
+    def _made(self, track: int, kind: int) -> Any:
+        """A packet of this sequence that stands in no chunk."""
+        made = messages.TracePacket()
+        made.trusted_packet_sequence_id = self._sequence
+        made.sequence_flags = _NEEDED
+        made.track_event.type = kind
+        made.track_event.track_uuid = track
+        return made
 
     def _flush(self) -> None:
         self._num_packets += len(self._packets)
@@ -237,8 +250,15 @@ class Packets:
         self._write(last.SerializeToString())
 
 
-def _shown(value: str | float) -> str | float:
-    """A value as every reader of the format shows it."""
-    if isinstance(value, str):
-        return value
-    return integer(value) if isinstance(value, int) else number(value)
+def _fill(annotation: Any, value: Value) -> None:
+    """Set a value as every reader of the format shows it."""
+    if isinstance(value, bool):
+        annotation.bool_value = value
+        return
+    shown = text(value) if isinstance(value, str) else integer(value) if isinstance(value, int) else number(value)
+    if isinstance(shown, int):
+        annotation.int_value = shown
+    elif isinstance(shown, float):
+        annotation.double_value = shown
+    else:
+        annotation.string_value = shown
