@@ -77,10 +77,11 @@ class ResourceGap(StrEnum):
     NOT_COLLECTED = "not_collected"  # nobody asked for it
     HOST_DIFFERS = "host_differs"  # two snapshots of different hosts have no difference
     FELL = "fell"  # a sum that only grows has fallen: a descendant left the tree, or a counter was reset
-    NO_CONTROLLER = "no_controller"  # the memory controller is not mounted, or does not serve this cgroup
+    NO_CONTROLLER = "no_controller"  # no memory controller is mounted, or none serves this cgroup
     ROOT_CGROUP = "root_cgroup"  # the root counts the whole machine, so that it is nobody's
     NOT_A_MEMBER = "not_a_member"  # neither the runner nor the host is a direct member of the cgroup
     SCOPE_CHANGED = "scope_changed"  # another cgroup is there by now (device:inode), so that counts do not subtract
+    NO_LIMIT = "no_limit"  # nothing sets one at the visible levels
     NO_COUNTER = "no_counter"  # this kernel does not keep it
     NOT_DELEGATED = "not_delegated"  # we may not make a cgroup below or beside ours
     STILL_POPULATED = "still_populated"  # the cgroup of an invocation could not be removed: it has members

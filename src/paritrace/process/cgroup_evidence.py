@@ -16,12 +16,14 @@ class CgroupVersion(StrEnum):
 class CgroupScope(Struct, frozen=True, forbid_unknown_fields=True):
     """One memory cgroup: by path for people, by device and inode for comparing (a path can be made anew).
 
-    `path`: as /proc/PID/cgroup gives it. `directory`: where it lies in the file system of this mount namespace.
+    `path`: as /proc/PID/cgroup gives it. `directory`: where it lies in the file system of this mount namespace. `top`:
+    the directory of the outermost cgroup that is visible.
     """
 
     version: CgroupVersion
     path: str
     directory: str
+    top: str
     device: int
     inode: int
 
@@ -29,10 +31,11 @@ class CgroupScope(Struct, frozen=True, forbid_unknown_fields=True):
 class OomCount(Struct, frozen=True, forbid_unknown_fields=True):
     """The kills of the kernel's out-of-memory killer that one cgroup had counted at one moment.
 
-    `source`: the file, such as `memory.events` or `memory.oom_control`. `oom_kill` counts kills of members of the scope
-    and of every cgroup below it; `oom_kill_local` those of direct members only; `oom_group_kill` kills of whole
-    cgroups; `oom` how often the limit of *this* cgroup ran out. A gap where the kernel does not keep it.
-    `read_monotonic_ns`: before the read.
+    `source`: the file, `memory.events` (version 2) or `memory.oom_control` (version 1). `oom_kill`: kills of members,
+    in version 2 also of members of every cgroup below; `oom_kill_local`: of direct members alone. `oom_group_kill`:
+    kills of whole cgroups. `oom`: how often the limit of *this* cgroup, or of one below it, ran out; the kill that
+    follows is counted where the victim was (E-02). `systemd_oomd_kills`: processes that systemd-oomd says it killed
+    here, which the kernel counts nowhere. A gap where it is not kept. `read_monotonic_ns`: a moment before the read.
     """
 
     scope: CgroupScope
@@ -41,6 +44,7 @@ class OomCount(Struct, frozen=True, forbid_unknown_fields=True):
     oom_kill_local: int | Gap[ResourceGap]
     oom_group_kill: int | Gap[ResourceGap]
     oom: int | Gap[ResourceGap]
+    systemd_oomd_kills: int | Gap[ResourceGap]
     read_monotonic_ns: int
 
 
