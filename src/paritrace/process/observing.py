@@ -12,7 +12,7 @@ from paritrace.process.resources import (
     ResourceObservationUnsupported,
     ResourceSnapshot,
 )
-from paritrace.process.snapshots import Identity, lineage_of, parents_of, snapshot_of
+from paritrace.process.snapshots import Identity, parents_of, snapshot_of, with_lineage
 from paritrace.process.table import Gone, ProcessTable, Unreadable
 from paritrace.process.tree import read_tree
 
@@ -66,15 +66,12 @@ class TreeObserver:
         """
         observed_at = rfc3339(self._clock.wall_ns())
         rows = read_tree(self._table, self.host.identity)
-        lineage = lineage_of(rows, subreaper=self._subreaper, earlier=self._earlier) if self._lineage else None
-        self._earlier = parents_of(rows) | self._earlier if self._lineage else {}
-        return snapshot_of(
-            rows,
-            self.host,
-            observed_at=observed_at,
-            pss_of=self._table.pss_bytes if self._pss else None,
-            lineage=lineage,
-        )
+        pss_of = self._table.pss_bytes if self._pss else None
+        found = snapshot_of(rows, self.host, observed_at=observed_at, pss_of=pss_of)
+        if not self._lineage:
+            return found
+        earlier, self._earlier = self._earlier, parents_of(rows) | self._earlier
+        return with_lineage(found, rows, subreaper=self._subreaper, earlier=earlier)
 
     def final(self) -> ResourceSnapshot | Gap[ResourceGap]:
         """The same for a record: what is raised above is a gap here (RS-11)."""

@@ -24,26 +24,18 @@ class ObservedHost(Struct, frozen=True, forbid_unknown_fields=True):
     started_at: str
 
 
-class Lineage(Struct, frozen=True, forbid_unknown_fields=True):
-    """Descendants that left the host's session or lost their parent, by pid (RS-6).
-
-    `reparented`: children of the host that it did not start itself, as far as that is proven: their session is neither
-    the host's nor their own, or an earlier snapshot saw them below another parent. `subreaper`: whether the host takes
-    in orphans at all; without it they leave the tree.
-    """
-
-    subreaper: bool
-    reparented: tuple[int, ...]
-    other_session: tuple[int, ...]
-
-
 class ResourceSnapshot(Struct, frozen=True, forbid_unknown_fields=True):
     """What a process tree holds and has used at one moment: `SCOPE`.
 
     `resident_memory_bytes`: see MEMORY_LABEL. `pss_bytes`: shared pages divided among their users; a gap unless every
     process of the tree shows it. `process_count`: live, the host included, zombies not. `cpu_time_seconds`: user and
     system since the host's start, of the tree and of what its members have waited for; it falls when a descendant
-    leaves the tree. `lineage`: NOT_COLLECTED unless asked for.
+    leaves the tree.
+
+    Not collected unless asked for (RS-6): `subreaper`: whether the host was made to take in orphans, which leave the
+    tree otherwise. `reparented`: pids of children of the host that it did not start itself, as far as that is proven:
+    their session is neither the host's nor their own, or an earlier snapshot saw them below another parent.
+    `other_session`: pids of descendants that left the host's session.
     """
 
     subject: str
@@ -54,7 +46,9 @@ class ResourceSnapshot(Struct, frozen=True, forbid_unknown_fields=True):
     pss_bytes: int | Gap[ResourceGap]
     process_count: int | Gap[ResourceGap]
     cpu_time_seconds: float | Gap[ResourceGap]
-    lineage: Lineage | Gap[ResourceGap] = Gap(ResourceGap.NOT_COLLECTED)
+    subreaper: bool | Gap[ResourceGap] = Gap(ResourceGap.NOT_COLLECTED)
+    reparented: tuple[int, ...] | Gap[ResourceGap] = Gap(ResourceGap.NOT_COLLECTED)
+    other_session: tuple[int, ...] | Gap[ResourceGap] = Gap(ResourceGap.NOT_COLLECTED)
 
 
 class ResourceObservationUnavailable(HostError):  # noqa: N818  the name is the specification's

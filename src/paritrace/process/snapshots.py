@@ -2,8 +2,10 @@
 
 from collections.abc import Callable, Mapping, Sequence
 
+from msgspec.structs import replace
+
 from paritrace.evidence.gaps import Gap, ResourceGap
-from paritrace.process.resources import Lineage, ObservedHost, ResourceSnapshot
+from paritrace.process.resources import ObservedHost, ResourceSnapshot
 from paritrace.process.table import ProcessRow
 
 Identity = tuple[int, int]
@@ -18,7 +20,6 @@ def snapshot_of(
     *,
     observed_at: str,
     pss_of: Callable[[int], int | Gap[ResourceGap]] | None = None,
-    lineage: Lineage | None = None,
 ) -> ResourceSnapshot:
     """Sum the rows of one tree.
 
@@ -34,7 +35,6 @@ def snapshot_of(
         pss_bytes=_NOT_COLLECTED if pss_of is None else _whole_sum([pss_of(row.pid) for row in live]),
         process_count=len(live),
         cpu_time_seconds=round(sum(row.own_cpu_seconds + row.waited_cpu_seconds for row in rows), 6),
-        lineage=_NOT_COLLECTED if lineage is None else lineage,
     )
 
 
@@ -48,18 +48,20 @@ def _whole_sum(figures: Sequence[int | Gap[ResourceGap]]) -> int | Gap[ResourceG
     return total
 
 
-def lineage_of(rows: Sequence[ProcessRow], *, subreaper: bool, earlier: Mapping[Identity, int]) -> Lineage:
-    """Who left the host's session, and who of the host's children is proven not to have been started by it.
+def with_lineage(
+    snapshot: ResourceSnapshot, rows: Sequence[ProcessRow], *, subreaper: bool, earlier: Mapping[Identity, int]
+) -> ResourceSnapshot:
+    """Name those who left the host's session, and the children of the host that are proven not to be its own.
 
     A process is born into its parent's session and can only leave it for one with its own number. `earlier`: the
     parents that earlier snapshots saw, by identity.
     """
-    host = rows[0]
-    others = [row for row in rows[1:] if not row.zombie and row.session is not None]
-    return Lineage(
+    host, live = rows[0], [row for row in rows[1:] if not row.zombie]
+    return replace(
+        snapshot,
         subreaper=subreaper,
-        reparented=tuple(row.pid for row in rows[1:] if not row.zombie and _is_adopted(row, host, earlier)),
-        other_session=tuple(row.pid for row in others if row.session != host.session),
+        reparented=tuple(row.pid for row in live if _is_adopted(row, host, earlier)),
+        other_session=tuple(row.pid for row in live if row.session is not None and row.session != host.session),
     )
 
 
@@ -72,5 +74,5 @@ def _is_adopted(row: ProcessRow, host: ProcessRow, earlier: Mapping[Identity, in
 
 
 def parents_of(rows: Sequence[ProcessRow]) -> dict[Identity, int]:
-    """The parent of each process of a tree, by identity; what `lineage_of` takes as `earlier`."""
+    """The parent of each process of a tree, by identity; what `with_lineage` takes as `earlier`."""
     return {(row.pid, row.start): row.parent for row in rows}

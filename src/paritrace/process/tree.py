@@ -4,7 +4,7 @@ A process is read before its children. So the CPU time of a child that its paren
 twice; where a parent's waited-for time has grown when it is read again, its children are read again from there.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import NamedTuple, TypeVar
 
 from paritrace.evidence.gaps import Gap, ResourceGap
@@ -16,6 +16,7 @@ MOST_READS = 4
 """Lists, families and trees that change faster than four reads follow are not waited for (RS-3, RS-10)."""
 
 _Read = TypeVar("_Read")
+_Seen = tuple[int, int, bool]
 
 
 class _Listed(NamedTuple):
@@ -28,26 +29,35 @@ class _Listed(NamedTuple):
 _Lister = Callable[[int], _Listed | Gone]
 
 
-class _ParentGoneError(Exception):
-    """A counted process ended while the tree was read.
+class _MemberEndedError(Exception):
+    """A process that was listed or counted ended while the tree was read.
 
     Its children are no longer below it: most have left the tree, but a member that adopts orphans may have them now,
-    and may have been read already. Only another walk tells.
+    and may have been read before. Only another walk tells.
     """
 
 
 def read_tree(table: ProcessTable, host: ProcessIdentity) -> tuple[ProcessRow, ...]:
     """Read a host and its descendants, the host first and every parent before its children; zombies are in it.
 
+    Where there are zombies two consecutive walks have to agree: one may have ended, and handed on its children, just
+    before it was read.
+
     Raises:
         ResourceObservationUnavailable: Refused: the host has exited or cannot be told from a stranger, a live process
             cannot be read, not every process is listed, or the tree kept changing.
     """
+    last: frozenset[_Seen] | None = None
     for _ in range(MOST_READS):
         try:
-            return _walk(table, _host(table, host))
-        except _ParentGoneError:
+            rows = _walk(table, _host(table, host))
+        except _MemberEndedError:
+            last = None
             continue
+        seen = frozenset((row.pid, row.start, row.zombie) for row in rows)
+        if seen == last or not any(row.zombie for row in rows):
+            return rows
+        last = seen
     raise _changed(f"processes below {host.pid} ended during each of {MOST_READS} reads of the tree")
 
 
@@ -77,60 +87,52 @@ def _host(table: ProcessTable, identity: ProcessIdentity) -> ProcessRow:
     return row
 
 
-def _family(table: ProcessTable, lister: _Lister, parent: ProcessRow) -> tuple[ProcessRow, Sequence[ProcessRow]]:
-    """A parent and those of its listed children that are its children, all of one moment as far as CPU time goes."""
+def _family(table: ProcessTable, lister: _Lister, parent: ProcessRow) -> tuple[ProcessRow, list[ProcessRow]]:
+    """A parent and its children, all of one moment as far as CPU time goes."""
     for _ in range(MOST_READS):
         listed = lister(parent.pid)
         if isinstance(listed, Gone):
-            raise _ParentGoneError
-        if not listed.children:
-            return parent, ()
-        rows = _rows(table, listed.children)
-        children = [row for row in rows if _is_child(row, parent, listed.before, table.rule)]
+            raise _MemberEndedError
+        children = [_child(table, pid, parent.pid, listed.before) for pid in sorted(listed.children)]
         again = _row(table, parent.pid)
-        if isinstance(again, Gone) or again.start != parent.start:
-            raise _ParentGoneError
+        if isinstance(again, Gone) or again.zombie or (again.start, again.parent) != (parent.start, parent.parent):
+            raise _MemberEndedError
         if again.waited_cpu_seconds == parent.waited_cpu_seconds:
             return parent, children
         parent = again
     raise _changed(f"process {parent.pid} waited for children during each of {MOST_READS} reads")
 
 
-def _is_child(row: ProcessRow, parent: ProcessRow, before: int, rule: IdentityRule) -> bool:
-    """Whether a listed number, read after the list, is a child."""
-    return row.parent == parent.pid and (rule is not IdentityRule.STARTED_BEFORE_LISTING or row.start <= before)
-
-
-def _rows(table: ProcessTable, pids: Iterable[int]) -> Iterable[ProcessRow]:
-    """The rows of those that have not ended; the first that lives and cannot be read ends it all."""
-    for pid in sorted(pids):
-        row = _row(table, pid)
-        if isinstance(row, ProcessRow):
-            yield row
+def _child(table: ProcessTable, pid: int, parent: int, before: int) -> ProcessRow:
+    """A listed child, read after the list; a number that is nobody's or a stranger's by now is of one that ended."""
+    row = _row(table, pid)
+    if isinstance(row, Gone) or row.parent != parent:
+        raise _MemberEndedError
+    if table.rule is IdentityRule.STARTED_BEFORE_LISTING and row.start > before:
+        raise _MemberEndedError
+    return row
 
 
 def _listed_by(table: ProcessTable, host: ProcessRow) -> _Lister:
     """How children are listed: process by process, or from one scan of the machine."""
-    before = table.now()
     if not table.lists_children:
-        below = _agreed(lambda: _scanned(table, host.pid), f"the processes below {host.pid}")
+        below, before = _agreed(table, lambda: _scanned(table, host.pid), f"the list of processes below {host.pid}")
         return lambda pid: _Listed(below.get(pid, frozenset()), before)
 
     def listed(pid: int) -> _Listed | Gone:
-        before = table.now()
-        children = _agreed(lambda: _children(table, pid), f"the children of process {pid}")
+        children, before = _agreed(table, lambda: _children(table, pid), f"the list of children of process {pid}")
         return children if isinstance(children, Gone) else _Listed(children, before)
 
     return listed
 
 
-def _agreed(read: Callable[[], _Read], what: str) -> _Read:
-    """What two consecutive reads agree on."""
+def _agreed(table: ProcessTable, read: Callable[[], _Read], what: str) -> tuple[_Read, int]:
+    """What two consecutive reads agree on, and a moment before the second of them."""
     last = read()
     for _ in range(MOST_READS - 1):
-        now = read()
+        before, now = table.now(), read()
         if now == last:
-            return now
+            return now, before
         last = now
     raise _changed(f"{what} changed between each of {MOST_READS} reads")
 
