@@ -9,7 +9,8 @@ RUNS = 7  # interleaved; performance.md asks for at least 5
 
 
 class Cost(NamedTuple):
-    """Seconds for one call: medians over the runs. `cpu` is what the calling thread used; machines are shared."""
+    """Seconds for one call: medians over the runs. `cpu` is what the calling thread used, or the whole process where
+    the work has threads of its own; machines are shared."""
 
     cpu: float
     wall: float
@@ -36,12 +37,21 @@ class Row(NamedTuple):
 HEAD = "| {} | ratio | against | goal | |\n|---|---|---|---|---|"
 
 
-def in_turn(things: Mapping[str, Callable[[], object]], *, calls: int = 1, runs: int = RUNS) -> dict[str, Cost]:
-    """The cost of one call of each thing; every run takes each once, `calls` times over, after one run to warm up."""
+def in_turn(
+    things: Mapping[str, Callable[[], object]],
+    *,
+    calls: int = 1,
+    runs: int = RUNS,
+    clock: Callable[[], float] = time.thread_time,
+) -> dict[str, Cost]:
+    """The cost of one call of each thing; every run takes each once, `calls` times over, after one run to warm up.
+
+    `clock`: of CPU seconds: of this thread, or `time.process_time`.
+    """
     samples: dict[str, list[Cost]] = {name: [] for name in things}
     for run in range(runs + 1):
         for name, thing in things.items():
-            cost = _cost(thing, calls)
+            cost = _cost(thing, calls, clock)
             if run:
                 samples[name].append(cost)
     return {
@@ -50,11 +60,11 @@ def in_turn(things: Mapping[str, Callable[[], object]], *, calls: int = 1, runs:
     }
 
 
-def _cost(thing: Callable[[], object], calls: int) -> Cost:
-    wall, cpu = time.perf_counter(), time.thread_time()
+def _cost(thing: Callable[[], object], calls: int, clock: Callable[[], float]) -> Cost:
+    wall, cpu = time.perf_counter(), clock()
     for _ in range(calls):
         thing()
-    return Cost((time.thread_time() - cpu) / calls, (time.perf_counter() - wall) / calls)
+    return Cost((clock() - cpu) / calls, (time.perf_counter() - wall) / calls)
 
 
 def print_table(title: str, rows: list[Row], notes: tuple[str, ...] = ()) -> None:

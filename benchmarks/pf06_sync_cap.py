@@ -7,6 +7,8 @@ import time
 from pathlib import Path
 from statistics import median
 
+import xxhash
+
 from benchmarks.measuring import Row, print_table
 from paritrace.store.targets import open_target
 from paritrace.store.throttle import CHUNK_BYTES, MIB, Throttle
@@ -48,10 +50,13 @@ def main() -> None:
         source = Path(name) / "bundle"
         source.write_bytes(os.urandom(NUM_BYTES))
         digest = hashlib.sha256(source.read_bytes()).hexdigest()
+        checksum = xxhash.xxh3_128_hexdigest(source.read_bytes())
         for number in range(NUM_UPLOADS):
             throttle = Noted()
             started, used = time.monotonic(), time.process_time()
-            open_target(f"{name}/{number}").put_if_absent(f"bundle-{digest}", source, sha256=digest, throttle=throttle)
+            open_target(f"{name}/{number}").put_if_absent(
+                f"bundle-{digest}", source, sha256=digest, checksum=checksum, throttle=throttle
+            )
             wall = time.monotonic() - started
             rates.append(NUM_BYTES / wall / CAP)
             busiest.append(throttle.busiest() / CAP)

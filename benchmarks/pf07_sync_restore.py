@@ -2,20 +2,31 @@
 
 import hashlib
 import os
-import resource
 import shutil
+import subprocess
+import sys
 import tarfile
 import tempfile
+import time
 from pathlib import Path
 
 from benchmarks.measuring import Row, in_turn, print_table
 from benchmarks.stores import SMALL_BYTES, published, staged
+from paritrace.store.layout import StagedRank
 from paritrace.store.restoring import restore
 from paritrace.store.targets import Target
 from paritrace.store.throttle import MIB
 
-LARGE_BYTES = 256 * MIB
+LARGE_BYTES = 128 * MIB
 NUM_SMALL = 2560
+UPLOADER = """
+import sys
+from paritrace.cli.entry import main
+try:
+    main(sys.argv[1:])
+finally:
+    print(next(line for line in open("/proc/self/status") if line.startswith("VmHWM")))
+"""
 
 
 def copied(source: Path, to: Path) -> None:
@@ -65,15 +76,24 @@ def plain(store: Path, to: Path) -> Path:
     return bundle
 
 
+def uploader_mib(place: StagedRank, store: Path) -> float:
+    """The most memory that `paritrace store sync` holds, the interpreter included, in MiB."""
+    words = ("store", "sync", f"--staging={place.staging}", f"--store={store}", "--run-id=run", "--rank=0", "--final")
+    given = (*words, "--node-id=node", "--sync-mib-per-second=100000")
+    done = subprocess.run([sys.executable, "-c", UPLOADER, *given], capture_output=True, text=True, check=True)
+    shutil.rmtree(store)
+    shutil.rmtree(place.node_state)
+    return int(done.stdout.split()[-2]) / 1024
+
+
 def main() -> None:
     """Print the table of PF-7."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         large = staged(folder / "large", files=1, num_bytes=LARGE_BYTES)
         small = staged(folder / "small", files=NUM_SMALL, num_bytes=SMALL_BYTES)
-        before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+        memory = max(uploader_mib(place, folder / "child") for place in (large, small))
         big, many = published(large, folder / "big"), published(small, folder / "many")
-        grown = (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) / 1024
         bundles = [plain(folder / one, folder / f"{one}.tar") for one in ("big", "many")]
         source = next(large.originals.iterdir())
         cost = in_turn(
@@ -86,6 +106,7 @@ def main() -> None:
                 "restore many": lambda: restored(many, folder / "restored-many"),
             },
             runs=5,
+            clock=time.process_time,
         )
     rows = [
         Row(
@@ -106,7 +127,7 @@ def main() -> None:
             "restore of 2,560 files, CPU", cost["create"].cpu / cost["restore many"].cpu, "creation loop", (">=", 0.80)
         ),
         Row("restore of 2,560 files, wall", cost["create"].wall / cost["restore many"].wall, "the same"),
-        Row("memory that syncing took", grown / 64, "64 MiB", ("<=", 1.0)),
+        Row("memory of the uploading process at its peak", memory / 64, "64 MiB", ("<=", 1.0)),
     ]
     print_table(
         "PF-7", rows, (f"{LARGE_BYTES // MIB} MiB in one file; {NUM_SMALL:,} files of {SMALL_BYTES // 1024} KiB.",)

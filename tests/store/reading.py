@@ -3,6 +3,7 @@
 from collections import defaultdict
 from collections.abc import Iterator
 
+from paritrace.store.aside import Buffer
 from paritrace.store.bundle_reading import BundleReader
 from paritrace.store.problems import Problem
 from paritrace.store.records import Manifest, Segment
@@ -18,7 +19,7 @@ class Kept:
     def accept(self, manifest: Manifest, /) -> Iterator[Problem]:
         return iter(())
 
-    def take(self, segment: Segment, chunks: Iterator[bytes], /) -> None:
+    def take(self, segment: Segment, chunks: Iterator[Buffer], /) -> None:
         self.contents.append((segment, b"".join(chunks)))
 
 

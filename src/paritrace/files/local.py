@@ -115,7 +115,7 @@ class Files(Reads, Locks):
             with translated(path, "close"):
                 self._primitives.close(fd)
 
-    def extend_scratch(self, path: Path, chunks: Iterable[bytes]) -> None:
+    def extend_scratch(self, path: Path, chunks: Iterable[bytes | memoryview]) -> None:
         """Write at the end of a file of a folder that nobody sees yet; `sync_all` forces it to disk with the rest."""
         with translated(path, "write"):
             fd = self._primitives.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW)
@@ -266,7 +266,7 @@ class Files(Reads, Locks):
             self._discard(temporary)
             raise
 
-    def _write_all(self, fd: int, data: bytes) -> None:
+    def _write_all(self, fd: int, data: bytes | memoryview) -> None:
         left = memoryview(data)
         while left:
             left = left[self._primitives.write(fd, left) :]

@@ -1,17 +1,18 @@
 """Building the next bundle whole in staging, and promising it in the checkpoint (ST-6, ST-8a)."""
 
-import hashlib
 from collections.abc import Iterator
 from pathlib import Path
 
+import xxhash
 from msgspec import Struct
 from msgspec.structs import replace
 
 from paritrace.errors import EvidenceError, HostError
 from paritrace.files import Files
 from paritrace.store import cursor, records
+from paritrace.store.aside import AsideDigest
 from paritrace.store.bundle_writing import compressed, tar_of
-from paritrace.store.checkpoint import Checkpoint, Pending, with_pending
+from paritrace.store.checkpoint import Changes, Checkpoint, Pending, with_pending
 from paritrace.store.choosing import Choice
 from paritrace.store.layout import COMPRESSED, MAX_SEQUENCE, PLAIN, BundleName, StagedRank
 from paritrace.store.records import Manifest, Remark, Segment
@@ -27,6 +28,13 @@ class Built(Struct, frozen=True):
     file: str
     num_bytes: int
     sha256: str
+    checksum: str
+
+    def promised(self, name: str, then: Changes) -> Pending:
+        """Return the promise to publish it under a name, with what the checkpoint becomes by that."""
+        return Pending(
+            name=name, file=self.file, num_bytes=self.num_bytes, sha256=self.sha256, checksum=self.checksum, then=then
+        )
 
 
 def build(place: StagedRank, checkpoint: Checkpoint, choice: Choice, *, final: bool, files: Files) -> Checkpoint:
@@ -37,7 +45,8 @@ def build(place: StagedRank, checkpoint: Checkpoint, choice: Choice, *, final: b
         HostError: Refused, what the disk says.
     """
     manifest = _manifest(place, checkpoint, choice, final=final)
-    tar = tar_of(manifest, (_source(place.originals, segment, files) for segment in manifest.segments))
+    told = zip(choice.segments, choice.checksums, strict=True)
+    tar = tar_of(manifest, (_source(place.originals, segment, checksum, files) for segment, checksum in told))
     built = write_pending(place, _PENDING_BUNDLE, compressed(tar) if choice.pays else tar, files=files)
     suffix = COMPRESSED if choice.pays else PLAIN
     then = replace(
@@ -48,7 +57,7 @@ def build(place: StagedRank, checkpoint: Checkpoint, choice: Choice, *, final: b
         payload_bytes=checkpoint.progress.payload_bytes + sum(segment.length for segment in manifest.segments),
     )
     name = str(BundleName(place.key, manifest.sequence, built.sha256, suffix))
-    pending = Pending(name=name, file=built.file, num_bytes=built.num_bytes, sha256=built.sha256, then=then)
+    pending = built.promised(name, then)
     return promise(place, checkpoint, pending, files=files)
 
 
@@ -61,12 +70,14 @@ def promise(place: StagedRank, checkpoint: Checkpoint, pending: Pending, *, file
 
 def write_pending(place: StagedRank, file: str, chunks: Iterator[bytes], *, files: Files) -> Built:
     """Write an object into the folder of pending ones: forced to disk, its name last."""
-    digest = hashlib.sha256()
-    with files.replacing(place.pending / file) as replacement:
-        for chunk in chunks:
-            digest.update(chunk)
-            replacement.write(chunk)
-    return Built(file=file, num_bytes=replacement.size, sha256=digest.hexdigest())
+    checksum = xxhash.xxh3_128()
+    with AsideDigest() as digest:
+        with files.replacing(place.pending / file) as replacement:
+            for chunk in chunks:
+                digest.update(chunk)
+                checksum.update(chunk)
+                replacement.write(chunk)
+        return Built(file, replacement.size, digest.hexdigest(), checksum.hexdigest())
 
 
 def _manifest(place: StagedRank, checkpoint: Checkpoint, choice: Choice, *, final: bool) -> Manifest:
@@ -100,17 +111,17 @@ def unsaid(checkpoint: Checkpoint) -> tuple[Remark, ...]:
     return progress.remarks[len(progress.remarks) - progress.unsaid :]
 
 
-def _source(folder: Path, segment: Segment, files: Files) -> Iterator[bytes]:
+def _source(folder: Path, segment: Segment, checksum: str, files: Files) -> Iterator[bytes]:
     """Yield a segment's bytes anew; ends in an error when they are not those that were hashed."""
-    digest = hashlib.sha256()
+    found = xxhash.xxh3_128()
     try:
         with files.opened(folder / segment.path) as opened:
             for chunk in opened.chunks(segment.offset, segment.length):
-                digest.update(chunk)
+                found.update(chunk)
                 yield chunk
     except HostError as error:
         if is_gone(error):
             raise changed_while_read(segment.path) from error
         raise
-    if digest.hexdigest() != segment.sha256:
+    if found.hexdigest() != checksum:
         raise changed_while_read(segment.path)

@@ -3,14 +3,16 @@
 import hashlib
 import tarfile
 from collections.abc import Iterable, Iterator
-from typing import IO, Protocol
+from functools import partial
+from typing import Protocol
 
 import zstandard
 
 from paritrace.errors import EvidenceError
-from paritrace.store.bundle_writing import MANIFEST_NAME, member_name
+from paritrace.store.aside import AsideDigest, Buffer
+from paritrace.store.bundle_writing import BLOCK, END, MANIFEST_NAME, header, member_name, padding
 from paritrace.store.documents import MAX_DOCUMENT_BYTES, read_canonical
-from paritrace.store.layout import BundleName, is_safe_path
+from paritrace.store.layout import COMPRESSED, BundleName, is_safe_path
 from paritrace.store.problems import Problem, ProblemKind
 from paritrace.store.records import BUNDLE_FORMAT, Manifest, Segment, SegmentKind
 from paritrace.store.streams import HashedReader, decompressed
@@ -25,7 +27,7 @@ class Sink(Protocol):
         """Look at the manifest before any content; problems end the bundle."""
         ...
 
-    def take(self, segment: Segment, chunks: Iterator[bytes], /) -> None:
+    def take(self, segment: Segment, chunks: Iterator[Buffer], /) -> None:
         """Use up the bytes of one segment."""
         ...
 
@@ -33,44 +35,55 @@ class Sink(Protocol):
 class BundleReader:
     """Reads one bundle from its bytes, in bounded memory.
 
-    `problems` holds everything that is wrong with it, segments by name; `manifest` is None when it could not be read.
-    Errors of the target pass through.
+    A bundle is spelled in one way: every header is compared with the one that its manifest asks for. `problems` holds
+    everything that is wrong with it, segments by name; `manifest` is None when it could not be read. Errors of the
+    target pass through.
     """
 
     def __init__(self, name: BundleName, chunks: Iterable[bytes]) -> None:
         self.name = name
         self.manifest: Manifest | None = None
         self.problems: list[Problem] = []
-        self._raw = HashedReader(chunks)
+        self._chunks = chunks
 
     def read(self, sink: Sink) -> None:
         """Read all of it; whatever is wrong with its bytes is a problem, not an exception."""
-        try:
-            self._read(sink)
-        except (tarfile.TarError, zstandard.ZstdError, EOFError, EvidenceError) as cause:
-            self._found(ProblemKind.DAMAGED_BUNDLE, f"{type(cause).__name__}: {cause}")
-        self._raw.drain()
-        if self._raw.sha256 != self.name.sha256:
-            self._found(ProblemKind.WRONG_DIGEST, f"its bytes have SHA-256 {self._raw.sha256}")
+        with AsideDigest() as digest:
+            raw = _digested(self._chunks, digest)
+            try:
+                self._read(_Pieces(self._plain(raw)), sink)
+            except (tarfile.TarError, zstandard.ZstdError, EvidenceError) as cause:
+                self._found(ProblemKind.DAMAGED_BUNDLE, f"{type(cause).__name__}: {cause}")
+            for _ in raw:
+                pass  # what is left counts for the digest
+            found = digest.hexdigest()
+        if found != self.name.sha256:
+            self._found(ProblemKind.WRONG_DIGEST, f"its bytes have SHA-256 {found}")
 
-    def _read(self, sink: Sink) -> None:
-        plain = decompressed(self._raw, suffix=self.name.suffix)
-        with tarfile.open(fileobj=plain, mode="r|", bufsize=_CHUNK_BYTES, encoding="utf-8") as archive:
-            members = iter(archive)
-            self.manifest = self._manifest(archive, next(members, None))
-            refused = [*self._of_manifest(self.manifest), *sink.accept(self.manifest)]
-            self.problems += refused
-            if refused:
-                return
-            for number, segment in enumerate(self.manifest.segments, start=1):
-                self._segment(archive, next(members, None), member_name(number, segment), segment, sink)
-            if next(members, None) is not None:
-                self._found(ProblemKind.DAMAGED_BUNDLE, "it holds members that its manifest does not name")
+    def _plain(self, raw: Iterator[bytes]) -> Iterator[bytes]:
+        if self.name.suffix != COMPRESSED:
+            return raw
+        plain = decompressed(HashedReader(raw), suffix=self.name.suffix)
+        return iter(partial(plain.read, _CHUNK_BYTES), b"")
 
-    def _manifest(self, archive: tarfile.TarFile, member: tarfile.TarInfo | None) -> Manifest:
-        if member is None or member.name != MANIFEST_NAME or not member.isreg() or member.size > MAX_DOCUMENT_BYTES:
+    def _read(self, pieces: "_Pieces", sink: Sink) -> None:
+        self.manifest = self._manifest(pieces)
+        refused = [*self._of_manifest(self.manifest), *sink.accept(self.manifest)]
+        self.problems += refused
+        if refused:
+            return
+        for number, segment in enumerate(self.manifest.segments, start=1):
+            self._segment(pieces, member_name(number, segment), segment, sink)
+        pieces.expect(END, "members that its manifest does not name, or no end")
+        pieces.expect_end()
+
+    def _manifest(self, pieces: "_Pieces") -> Manifest:
+        block = pieces.exactly(BLOCK)
+        size = tarfile.TarInfo.frombuf(block, "utf-8", "surrogateescape").size
+        if size > MAX_DOCUMENT_BYTES or header(MANIFEST_NAME, size) != block:
             raise _bad("its first member is no manifest")
-        data = b"".join(_content(archive, member))
+        data = pieces.exactly(size)
+        pieces.expect(padding(size), "bytes behind its manifest")
         return read_canonical(data, Manifest, format_name=BUNDLE_FORMAT, name=f"{self.name}:{MANIFEST_NAME}")
 
     def _of_manifest(self, manifest: Manifest) -> Iterator[Problem]:
@@ -80,15 +93,11 @@ class BundleReader:
         for segment in manifest.segments:
             yield from (self._problem(ProblemKind.BAD_SEGMENT, why, segment) for why in faults_of(segment))
 
-    def _segment(
-        self, archive: tarfile.TarFile, member: tarfile.TarInfo | None, name: str, segment: Segment, sink: Sink
-    ) -> None:
-        if member is None:
-            raise _bad(f"the segment of {segment.path!r} is missing")
-        if member.name != name or not member.isreg() or member.size != segment.length:
-            raise _bad(f"where {name!r} of {segment.length} bytes is due, {member.name!r} of {member.size} stands")
-        checked = _Checked(_content(archive, member))
+    def _segment(self, pieces: "_Pieces", name: str, segment: Segment, sink: Sink) -> None:
+        pieces.expect(header(name, segment.length), f"something else than {name!r} of {segment.length} bytes")
+        checked = _Checked(pieces.span(segment.length), segment.kind)
         sink.take(segment, iter(checked))
+        pieces.expect(padding(segment.length), f"bytes behind {name!r}")
         if checked.sha256 != segment.sha256:
             self._found(ProblemKind.WRONG_SEGMENT, f"its bytes have SHA-256 {checked.sha256}", segment)
         elif segment.kind is SegmentKind.LOG and (checked.records, checked.ends) != (segment.records, True):
@@ -103,20 +112,70 @@ class BundleReader:
         return Problem(kind=kind, name=str(self.name), detail=detail, segment="" if segment is None else segment.path)
 
 
-class _Checked:
-    """Bytes of a segment, hashed and counted while they pass."""
+class _Pieces:
+    """The plain bytes of a bundle, taken in order: nothing is copied but what is small."""
 
-    def __init__(self, chunks: Iterable[bytes]) -> None:
+    def __init__(self, chunks: Iterator[bytes]) -> None:
         self._chunks = chunks
+        self._rest = memoryview(b"")
+
+    def span(self, num_bytes: int) -> Iterator[memoryview]:
+        """Yield the next `num_bytes` bytes.
+
+        Raises:
+            EvidenceError: Refused, code `bad_archive`: there are fewer.
+        """
+        while num_bytes:
+            if not self._fill():
+                raise _bad("it is cut off")
+            piece = self._rest[:num_bytes]
+            self._rest = self._rest[len(piece) :]
+            num_bytes -= len(piece)
+            yield piece
+
+    def exactly(self, num_bytes: int) -> bytes:
+        return b"".join(self.span(num_bytes))
+
+    def expect(self, wanted: bytes, otherwise: str) -> None:
+        if self.exactly(len(wanted)) != wanted:
+            raise _bad(f"it holds {otherwise}")
+
+    def expect_end(self) -> None:
+        if self._fill():
+            raise _bad("it holds bytes behind its end")
+
+    def _fill(self) -> bool:
+        while not self._rest:
+            chunk = next(self._chunks, None)
+            if chunk is None:
+                return False
+            self._rest = memoryview(chunk)
+        return True
+
+
+def _digested(chunks: Iterable[bytes], digest: AsideDigest) -> Iterator[bytes]:
+    for chunk in chunks:
+        digest.update(chunk)
+        yield chunk
+
+
+class _Checked:
+    """Bytes of a segment, hashed while they pass, and counted where they are records."""
+
+    def __init__(self, chunks: Iterable[memoryview], kind: SegmentKind) -> None:
+        self._chunks = chunks
+        self._is_log = kind is SegmentKind.LOG
         self._digest = hashlib.sha256()
         self.records = 0
         self.ends = True
 
-    def __iter__(self) -> Iterator[bytes]:
+    def __iter__(self) -> Iterator[Buffer]:
         for chunk in self._chunks:
             self._digest.update(chunk)
-            self.records += chunk.count(b"\n")
-            self.ends = chunk.endswith(b"\n")
+            if self._is_log:
+                data = bytes(chunk)
+                self.records += data.count(b"\n")
+                self.ends = data.endswith(b"\n")
             yield chunk
 
     @property
@@ -134,17 +193,6 @@ def faults_of(segment: Segment) -> Iterator[str]:
         yield "records are counted in journals, and only there"
     if segment.kind is SegmentKind.FILE and segment.offset:
         yield "a whole file begins at 0"
-
-
-def _content(archive: tarfile.TarFile, member: tarfile.TarInfo) -> Iterator[bytes]:
-    content: IO[bytes] | None = archive.extractfile(member)
-    left = member.size
-    while content is not None and left:
-        piece = content.read(min(left, _CHUNK_BYTES))
-        if not piece:
-            raise _bad(f"{member.name!r} is cut off")
-        left -= len(piece)
-        yield piece
 
 
 def _bad(why: str) -> EvidenceError:

@@ -12,7 +12,8 @@ MANIFEST_NAME = "manifest.json"
 LEVEL = 1  # measured on traces: both faster and smaller than level 3 (docs/formats/store.md)
 TRIED_BYTES = 1 << 17  # of each segment: enough to see whether its bytes are random
 PAYS_BELOW = 0.9  # of the size; above it reading is slower and hardly anything is saved
-_BLOCK = tarfile.BLOCKSIZE
+BLOCK = tarfile.BLOCKSIZE
+END = bytes(2 * BLOCK)
 _MODE = 0o644
 
 
@@ -30,7 +31,7 @@ def tar_of(manifest: Manifest, contents: Iterable[Iterable[bytes]]) -> Iterator[
         yield header(member_name(number, segment), segment.length)
         yield from chunks
         yield padding(segment.length)
-    yield bytes(2 * _BLOCK)
+    yield END
 
 
 def compressed(chunks: Iterable[bytes]) -> Iterator[bytes]:
@@ -57,4 +58,4 @@ def header(name: str, num_bytes: int) -> bytes:
 
 def padding(num_bytes: int) -> bytes:
     """Return the zeros that fill a member's last block."""
-    return bytes(-num_bytes % _BLOCK)
+    return bytes(-num_bytes % BLOCK)

@@ -9,6 +9,7 @@ from paritrace.errors import EvidenceError, HostError
 from paritrace.evidence.digests import sha256_hex
 from paritrace.evidence.gaps import Gap
 from paritrace.store import records
+from paritrace.store.aside import Buffer
 from paritrace.store.bundle_reading import BundleReader
 from paritrace.store.chain import Chain
 from paritrace.store.documents import limited, read_canonical
@@ -28,7 +29,7 @@ class Writer(Protocol):
         """A bundle begins; an error ends the whole reading."""
         ...
 
-    def take(self, chain: Chain, segment: Segment, chunks: Iterator[bytes], /) -> None: ...
+    def take(self, chain: Chain, segment: Segment, chunks: Iterator[Buffer], /) -> None: ...
 
 
 class NoWriter:
@@ -37,7 +38,7 @@ class NoWriter:
     def begin(self, chain: Chain, manifest: Manifest, /) -> None:
         """Nothing is to be prepared."""
 
-    def take(self, chain: Chain, segment: Segment, chunks: Iterator[bytes], /) -> None:
+    def take(self, chain: Chain, segment: Segment, chunks: Iterator[Buffer], /) -> None:
         for _ in chunks:
             pass
 
@@ -233,7 +234,7 @@ class _ChainSink:
         if not found:
             self._writer.begin(self._chain, manifest)
 
-    def take(self, segment: Segment, chunks: Iterator[bytes], /) -> None:
+    def take(self, segment: Segment, chunks: Iterator[Buffer], /) -> None:
         self._writer.take(self._chain, segment, chunks)
 
 
@@ -243,7 +244,7 @@ class _AloneSink:
     def accept(self, manifest: Manifest, /) -> Iterator[Problem]:
         return iter(())
 
-    def take(self, segment: Segment, chunks: Iterator[bytes], /) -> None:
+    def take(self, segment: Segment, chunks: Iterator[Buffer], /) -> None:
         for _ in chunks:
             pass
 

@@ -68,12 +68,16 @@ class Changes(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Pending(Struct, frozen=True, forbid_unknown_fields=True):
-    """An object that is built and whole in staging, and is published next, byte for byte."""
+    """An object that is built and whole in staging, and is published next, byte for byte.
+
+    `checksum`: XXH3-128 of its bytes, by which they are checked while they are copied.
+    """
 
     name: str
     file: str
     num_bytes: int
     sha256: str
+    checksum: str
     then: Changes
 
 

@@ -37,10 +37,12 @@ class Scope(Struct, frozen=True):
 class Choice(Struct, frozen=True):
     """`then`: what the checkpoint becomes by it; `more`: complete bytes are left for the next bundle at once.
 
-    `transient`: what could not be taken this time; `tails`: incomplete last records. Neither is in `then`.
+    `checksums`: of the segments' bytes, in order. `transient`: what could not be taken this time; `tails`: incomplete
+    last records. Neither is in `then`.
     """
 
     segments: tuple[Segment, ...]
+    checksums: tuple[str, ...]
     then: Changes
     remarks: tuple[Remark, ...]
     transient: tuple[Remark, ...]
@@ -212,6 +214,7 @@ class Chooser:
         ]
         return Choice(
             segments=tuple(taken.segment for taken in self._taken),
+            checksums=tuple(taken.checksum for taken in self._taken),
             then=then,
             remarks=fresh,
             transient=tuple(self._transient),

@@ -27,7 +27,9 @@ def publish(
         return checkpoint, Put.ALREADY_THERE
     path = place.pending / pending.file
     try:
-        how = target.put_if_absent(pending.name, path, sha256=pending.sha256, throttle=throttle)
+        how = target.put_if_absent(
+            pending.name, path, sha256=pending.sha256, checksum=pending.checksum, throttle=throttle
+        )
     except HostError as error:
         if error.code == "not_found" and not files.exists(path):
             raise EvidenceError(

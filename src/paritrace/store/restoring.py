@@ -12,6 +12,7 @@ from paritrace.errors import HostError
 from paritrace.evidence.digests import sha256_hex
 from paritrace.files import LOCAL, TEMPORARY_PREFIX, Files
 from paritrace.store import records
+from paritrace.store.aside import Buffer
 from paritrace.store.chain import Chain, StreamKey
 from paritrace.store.checking import Checker, RankFacts, StoreFacts
 from paritrace.store.documents import canonical
@@ -114,7 +115,7 @@ class StreamWriter:
                 fix="free space, or restore to another place",
             )
 
-    def take(self, chain: Chain, segment: Segment, chunks: Iterator[bytes], /) -> None:
+    def take(self, chain: Chain, segment: Segment, chunks: Iterator[Buffer], /) -> None:
         key = StreamKey(segment.origin, segment.version)
         self._files.extend_scratch(stream_file(self._folder, chain.key, key), chunks)
 

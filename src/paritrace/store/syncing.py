@@ -13,7 +13,7 @@ from paritrace.evidence.ids import ProcessIdentity
 from paritrace.files import LOCAL, Files
 from paritrace.store import cursor, nodes, records
 from paritrace.store.building import build, promise, write_pending
-from paritrace.store.checkpoint import Checkpoint, Pending, advanced, unchanged
+from paritrace.store.checkpoint import Checkpoint, advanced, unchanged
 from paritrace.store.choosing import Choice, Chooser, Scope
 from paritrace.store.documents import canonical
 from paritrace.store.layout import STATE, NodeName, ReceiptName, StagedRank, rank_prefix
@@ -238,8 +238,7 @@ class Syncer:
         built = write_pending(self._place, "receipt", iter((data,)), files=self._files)
         then = replace(unchanged(progress), receipts=number, receipt_sha256=stated)
         name = str(ReceiptName(self._place.key, number, built.sha256))
-        pending = Pending(name=name, file=built.file, num_bytes=built.num_bytes, sha256=built.sha256, then=then)
-        return promise(self._place, checkpoint, pending, files=self._files)
+        return promise(self._place, checkpoint, built.promised(name, then), files=self._files)
 
     def _publish(self, checkpoint: Checkpoint) -> Checkpoint:
         """Publish what is pending, one upload of the node at a time."""

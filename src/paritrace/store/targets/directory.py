@@ -1,17 +1,17 @@
 """A directory as target: hidden copy, length and digest checked, forced to disk, named last (ST-6, ST-8a, ST-14)."""
 
 import hashlib
-import os
 import secrets
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 
 from paritrace.clock import SYSTEM, Clock
-from paritrace.errors import EvidenceError, HostError, ParitraceError
+from paritrace.errors import HostError, ParitraceError
 from paritrace.files import LOCAL, TEMPORARY_PREFIX, Files
 from paritrace.store.targets.naming import BUNDLES_FOLDER, checked_name, conflict, is_hidden, names_its_bytes
 from paritrace.store.targets.protocol import READ_CHUNK_BYTES, Entry, Put
+from paritrace.store.targets.source_check import SourceCheck
 from paritrace.store.throttle import CHUNK_BYTES, Throttle
 
 NUM_COPIES = 2  # a copy that could not be forced to disk is made again once; then the target is the problem
@@ -34,15 +34,16 @@ class DirectoryTarget:
         above = prefix.rpartition("/")[0]
         yield from (entry for entry in self._below(above) if entry.name.startswith(prefix))
 
-    def put_if_absent(self, name: str, source: Path, /, *, sha256: str, throttle: Throttle) -> Put:
-        """As `Target` says; the source's bytes are hashed while they are copied."""
+    def put_if_absent(self, name: str, source: Path, /, *, sha256: str, throttle: Throttle, checksum: str = "") -> Put:
+        """As `Target` says; the source's bytes are checked while they are copied."""
         path = self.root / checked_name(name)
         if self._is_there(name, path, sha256):
             self._files.sync_existing(path)
             return Put.ALREADY_THERE
         for copies_left in reversed(range(NUM_COPIES)):
             try:
-                self._copy(name, path, source, sha256=sha256, throttle=throttle)
+                check = SourceCheck(source, sha256=sha256, checksum=checksum)
+                self._copy(path, source, check, exclusive=not names_its_bytes(name, sha256), throttle=throttle)
                 return Put.PUBLISHED
             except HostError as error:
                 if error.code == "already_there" and self._is_there(name, path, sha256):
@@ -96,19 +97,17 @@ class DirectoryTarget:
             with suppress(ParitraceError):
                 self._files.remove(path)
 
-    def _copy(self, name: str, path: Path, source: Path, *, sha256: str, throttle: Throttle) -> None:
+    def _copy(self, path: Path, source: Path, check: SourceCheck, *, exclusive: bool, throttle: Throttle) -> None:
         num_bytes = self._files.size(source)
-        chunks = self._paced(source, sha256, throttle)
-        self._files.publish(path, chunks, num_bytes=num_bytes, exclusive=not names_its_bytes(name, sha256))
+        self._files.publish(path, self._paced(source, check, throttle), num_bytes=num_bytes, exclusive=exclusive)
 
-    def _paced(self, source: Path, sha256: str, throttle: Throttle) -> Iterator[bytes]:
+    def _paced(self, source: Path, check: SourceCheck, throttle: Throttle) -> Iterator[bytes]:
         """The source's bytes at the rate; ends in an error, before the copy gets its name, when they are others."""
-        digest = hashlib.sha256()
         for chunk in self._files.iter_chunks(source, chunk_bytes=CHUNK_BYTES):
             throttle.take(len(chunk))
-            digest.update(chunk)
+            check.update(chunk)
             yield chunk
-        require_digest(source, digest.hexdigest(), sha256)
+        check.require()
 
     def _is_there(self, name: str, path: Path, sha256: str) -> bool:
         if not self._files.exists(path):
@@ -164,18 +163,4 @@ class DirectoryTarget:
             f"{self.label}: {name} cannot be found from here after {sum(LOOKS_SECONDS):g} s",
             code="not_visible_here",
             fix="it may be published and not visible on this machine yet: try again later, or from another machine",
-        )
-
-
-def require_digest(source: Path, found: str, wanted: str) -> None:
-    """Refuse to publish other bytes than were recorded.
-
-    Raises:
-        EvidenceError: Refused, code `source_changed`.
-    """
-    if found != wanted:
-        raise EvidenceError(
-            f"{os.fspath(source)} has other bytes than were recorded (SHA-256 {found[:12]}…, not {wanted[:12]}…)",
-            code="staged_bytes_changed",
-            fix="the staging disk changed a file that nobody writes: check the disk; nothing was published",
         )

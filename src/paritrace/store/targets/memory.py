@@ -7,9 +7,9 @@ from pathlib import Path
 
 from paritrace.errors import HostError, ParitraceError
 from paritrace.files import LOCAL, Files
-from paritrace.store.targets.directory import require_digest
 from paritrace.store.targets.naming import checked_name, conflict, is_hidden
 from paritrace.store.targets.protocol import READ_CHUNK_BYTES, Entry, Put
+from paritrace.store.targets.source_check import SourceCheck
 from paritrace.store.throttle import CHUNK_BYTES, Throttle
 
 _SHARED: dict[str, dict[str, bytes]] = defaultdict(dict)  # what `memory://NAME` holds, for as long as the process lives
@@ -35,12 +35,12 @@ class MemoryTarget:
             if name.startswith(prefix) and not is_hidden(name):
                 yield Entry(name, len(self.objects[name]))
 
-    def put_if_absent(self, name: str, source: Path, /, *, sha256: str, throttle: Throttle) -> Put:
+    def put_if_absent(self, name: str, source: Path, /, *, sha256: str, throttle: Throttle, checksum: str = "") -> Put:
         """As `Target` says."""
         checked_name(name)
         if not self.loses_reply:
             self._meet_fault()
-        data = self._paced(source, sha256, throttle)
+        data = self._paced(source, SourceCheck(source, sha256=sha256, checksum=checksum), throttle)
         found = self.objects.setdefault(name, data)
         self.loses_reply = False
         self._meet_fault()
@@ -71,12 +71,13 @@ class MemoryTarget:
         """A dictionary keeps its first value: there is nothing to try."""
         self._meet_fault()
 
-    def _paced(self, source: Path, sha256: str, throttle: Throttle) -> bytes:
+    def _paced(self, source: Path, check: SourceCheck, throttle: Throttle) -> bytes:
         data = bytearray()
         for chunk in self._files.iter_chunks(source, chunk_bytes=CHUNK_BYTES):
             throttle.take(len(chunk))
+            check.update(chunk)
             data += chunk
-        require_digest(source, hashlib.sha256(data).hexdigest(), sha256)
+        check.require()
         return bytes(data)
 
     def _meet_fault(self) -> None:

@@ -55,11 +55,14 @@ class Target(Protocol):
         """Yield what is published under names that begin with `prefix`, by name; hidden temporaries are left out."""
         ...
 
-    def put_if_absent(self, name: str, source: Path, /, *, sha256: str, throttle: Throttle) -> Put:
+    def put_if_absent(self, name: str, source: Path, /, *, sha256: str, throttle: Throttle, checksum: str = "") -> Put:
         """Publish a file under a name that never existed; readers see nothing of it or all of it.
 
+        Args:
+            checksum: XXH3-128 of the bytes where it was recorded; they are then checked by it on their way.
+
         Raises:
-            EvidenceError: Refused, code `target_conflict`: other bytes have that name.
+            EvidenceError: Refused: `target_conflict`: other bytes have that name; `staged_bytes_changed`.
             HostError: Refused, nothing is visible; Failed, it is visible and may be lost by a power cut. The same put
                 may be tried again.
         """

@@ -64,12 +64,12 @@ class S3Target:
                 return
             asked["ContinuationToken"] = page["NextContinuationToken"]
 
-    def put_if_absent(self, name: str, source: Path, /, *, sha256: str, throttle: Throttle) -> Put:
+    def put_if_absent(self, name: str, source: Path, /, *, sha256: str, throttle: Throttle, checksum: str = "") -> Put:
         """As `Target` says. The library tries again, a bounded number of times, what service or network failed."""
         checked_name(name)
         for number in range(1, NUM_PUTS + 1):
             try:
-                self._send(name, source, sha256=sha256, throttle=throttle)
+                self._send(name, source, sha256=sha256, checksum=checksum, throttle=throttle)
                 return Put.PUBLISHED
             except failures() as cause:
                 if self._is_there(name, sha256, after=cause):
@@ -125,9 +125,10 @@ class S3Target:
             fix="choose a service with conditional writes (If-None-Match), or a directory",
         )
 
-    def _send(self, name: str, source: Path, *, sha256: str, throttle: Throttle) -> None:
+    def _send(self, name: str, source: Path, *, sha256: str, checksum: str, throttle: Throttle) -> None:
         size = self._files.size(source)
-        with PacedBody(source, size, sha256=sha256, throttle=throttle, files=self._files) as body:
+        told = {"sha256": sha256, "checksum": checksum}
+        with PacedBody(source, size, throttle=throttle, files=self._files, **told) as body:
             where = {"Bucket": self._bucket, "Key": self._above + name}
             if size > self._parts_above_bytes:
                 self._send_parts(where, body, size)

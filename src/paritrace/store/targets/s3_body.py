@@ -1,7 +1,6 @@
 """The bytes of one put as the S3 library reads them: paced, hashed while they are sent, seekable for its next try."""
 
 import base64
-import hashlib
 import io
 import os
 from collections.abc import Generator
@@ -9,7 +8,7 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 from paritrace.files import Files
-from paritrace.store.targets.directory import require_digest
+from paritrace.store.targets.source_check import SourceCheck
 from paritrace.store.throttle import Throttle
 
 
@@ -20,15 +19,18 @@ class PacedBody(io.RawIOBase):
     a whole object.
     """
 
-    def __init__(self, source: Path, size: int, *, sha256: str, throttle: Throttle, files: Files) -> None:
+    def __init__(
+        self, source: Path, size: int, *, sha256: str, checksum: str, throttle: Throttle, files: Files
+    ) -> None:
         super().__init__()
         self._source = source
         self._sha256 = sha256
+        self._checksum = checksum
         self._throttle = throttle
         self._size = size
         self._start, self._length = 0, size
         self._offset = 0
-        self._digest = hashlib.sha256()
+        self._check = self._new_check()
         self._hashed = 0
         self._open = ExitStack()
         self._file = self._open.enter_context(files.opened(source))
@@ -45,7 +47,8 @@ class PacedBody(io.RawIOBase):
 
     def require_whole(self) -> None:
         """Raise unless all bytes were sent and have the recorded digest (`staged_bytes_changed`)."""
-        require_digest(self._source, self._digest.hexdigest() if self._hashed == self._size else "", self._sha256)
+        check = self._check if self._hashed == self._size else self._new_check()  # that of no bytes at all
+        check.require()
 
     def read(self, size: int = -1, /) -> bytes:
         left = self._length - self._offset
@@ -60,10 +63,13 @@ class PacedBody(io.RawIOBase):
 
     def _hash(self, at: int, data: bytes) -> None:
         if at == 0:
-            self._digest, self._hashed = hashlib.sha256(), 0
+            self._check, self._hashed = self._new_check(), 0
         if at <= self._hashed < at + len(data):  # what the library reads again for a next try is hashed once
-            self._digest.update(data[self._hashed - at :])
+            self._check.update(data[self._hashed - at :])
             self._hashed = at + len(data)
+
+    def _new_check(self) -> SourceCheck:
+        return SourceCheck(self._source, sha256=self._sha256, checksum=self._checksum)
 
     def readable(self) -> bool:
         return True
