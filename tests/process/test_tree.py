@@ -152,6 +152,13 @@ def test_rs6_an_orphan_that_the_host_adopts_after_it_was_read_is_not_lost(table:
     assert pids(table) == [HOST, 12]
 
 
+def test_rs6_nor_is_one_whose_parent_ended_unseen_where_the_host_is_known_to_adopt(table: ScriptedTable) -> None:
+    table.adopters.add(HOST)
+    table.start(13, 12)
+    table.before("row", 11, lambda: table.end(12))
+    assert [row.pid for row in read_tree(table, table.identity(HOST), adopts=True)] == [HOST, 11, 13]
+
+
 def test_rs3_a_tree_whose_members_end_during_every_read_is_unavailable(table: ScriptedTable) -> None:
     def replaced(old: int) -> None:
         table.end(old)
@@ -162,7 +169,7 @@ def test_rs3_a_tree_whose_members_end_during_every_read_is_unavailable(table: Sc
     table.start(20, HOST)
     found = refused(table)
     assert found.gap is ResourceGap.TREE_CHANGED
-    assert found.detail == "processes below 10 ended during each of 4 reads of the tree"
+    assert found.detail == "processes below 10 came or went during each of 4 reads of the tree"
 
 
 @pytest.mark.parametrize("lists", [True, False])

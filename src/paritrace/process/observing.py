@@ -35,8 +35,8 @@ class TreeObserver:
     """Reads snapshots of one host. It takes no lock, so that a live snapshot never waits for an invocation (RS-1).
 
     `pss`: read proportional memory too, which costs the kernel a walk of every page table. `lineage`: name those that
-    left the session or lost their parent, with what earlier snapshots of this observer saw; `subreaper` is recorded
-    with it and says that the host was made to adopt orphans.
+    left the session or lost their parent, with what earlier snapshots of this observer saw; `subreaper`: the
+    host was made to adopt orphans, which is recorded with it.
     """
 
     def __init__(
@@ -65,7 +65,7 @@ class TreeObserver:
                 process is listed, or the tree kept changing.
         """
         observed_at = rfc3339(self._clock.wall_ns())
-        rows = read_tree(self._table, self.host.identity)
+        rows = read_tree(self._table, self.host.identity, adopts=self._subreaper)
         pss_of = self._table.pss_bytes if self._pss else None
         found = snapshot_of(rows, self.host, observed_at=observed_at, pss_of=pss_of)
         if not self._lineage:

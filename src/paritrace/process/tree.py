@@ -16,7 +16,7 @@ MOST_READS = 4
 """Lists, families and trees that change faster than four reads follow are not waited for (RS-3, RS-10)."""
 
 _Read = TypeVar("_Read")
-_Seen = tuple[int, int, bool]
+_Seen = tuple[int, int, int, bool]
 
 
 class _Listed(NamedTuple):
@@ -30,18 +30,15 @@ _Lister = Callable[[int], _Listed | Gone]
 
 
 class _MemberEndedError(Exception):
-    """A process that was listed or counted ended while the tree was read.
-
-    Its children are no longer below it: most have left the tree, but a member that adopts orphans may have them now,
-    and may have been read before. Only another walk tells.
-    """
+    """A process that was listed or counted ended while the tree was read: its children are no longer below it."""
 
 
-def read_tree(table: ProcessTable, host: ProcessIdentity) -> tuple[ProcessRow, ...]:
+def read_tree(table: ProcessTable, host: ProcessIdentity, *, adopts: bool = False) -> tuple[ProcessRow, ...]:
     """Read a host and its descendants, the host first and every parent before its children; zombies are in it.
 
-    Where there are zombies two consecutive walks have to agree: one may have ended, and handed on its children, just
-    before it was read.
+    Most orphans leave the tree. `adopts`: the host takes them in, and may have been read before it does: then two
+    consecutive walks have to agree, as they have to where there are zombies, which may have had children until just
+    before they were read. A walk that meets a member's end is done again in any case.
 
     Raises:
         ResourceObservationUnavailable: Refused: the host has exited or cannot be told from a stranger, a live process
@@ -54,11 +51,11 @@ def read_tree(table: ProcessTable, host: ProcessIdentity) -> tuple[ProcessRow, .
         except _MemberEndedError:
             last = None
             continue
-        seen = frozenset((row.pid, row.start, row.zombie) for row in rows)
-        if seen == last or not any(row.zombie for row in rows):
+        seen = frozenset((row.pid, row.start, row.parent, row.zombie) for row in rows)
+        if seen == last or not (adopts or any(row.zombie for row in rows)):
             return rows
         last = seen
-    raise _changed(f"processes below {host.pid} ended during each of {MOST_READS} reads of the tree")
+    raise _changed(f"processes below {host.pid} came or went during each of {MOST_READS} reads of the tree")
 
 
 def _walk(table: ProcessTable, host: ProcessRow) -> tuple[ProcessRow, ...]:
