@@ -26,10 +26,23 @@ class AttemptGap(StrEnum):
     COST_ABSENT = "cost_absent"
     PRICING_UNVERIFIED = "pricing_unverified"
     MODEL_UNPRICED = "model_unpriced"  # the rate card does not have the model: never 0 (AT-8)
+    DURATION_ABSENT = "duration_absent"  # a scope of time that was not recorded
     REQUEST_LIST_UNVERIFIED = "request_list_unverified"  # nobody declared the list of requests complete
     ATTEMPT_LIST_UNVERIFIED = "attempt_list_unverified"  # nobody declared the list of attempts complete
     LEGACY_ONLY = "legacy_only"  # only a counter without declared source, scope or coverage (AT-3)
     RAISED_WITHOUT_ACCOUNTING = "raised_without_accounting"  # it ended by an error that left no accounting
+
+
+OF_USAGE = frozenset(
+    {
+        AttemptGap.USAGE_ABSENT,
+        AttemptGap.USAGE_FIELD_ABSENT,
+        AttemptGap.USAGE_IMPLAUSIBLE,
+        AttemptGap.CONVENTION_UNKNOWN,
+        AttemptGap.CONVENTION_VIOLATED,
+    }
+)
+OF_COST = frozenset({AttemptGap.COST_ABSENT, AttemptGap.PRICING_UNVERIFIED, AttemptGap.MODEL_UNPRICED})
 
 
 class Noted(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):

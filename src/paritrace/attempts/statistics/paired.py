@@ -1,0 +1,94 @@
+"""Paired differences over matched tasks: t interval, sign flips, the smallest difference that could be seen (AT-13)."""
+
+from collections.abc import Sequence
+from math import fsum, sqrt
+
+import numpy as np
+from scipy import optimize, stats
+
+from paritrace.attempts.statistics.quantiles import t_interval
+from paritrace.attempts.statistics.records import Estimate, NotEstimable, TestResult
+from paritrace.evidence.gaps import Gap
+
+EXACT_PAIRS = 20  # all 2^20 sign flips are computed up to here, beyond it NUM_FLIPS are drawn
+NUM_FLIPS = 100_000
+SEED = 20_261_130
+BATCH = 4096  # flips at a time: bounds the memory
+POWER = 0.8
+ESTIMAND = "mean over matched tasks of baseline minus candidate"
+
+
+def paired_difference(differences: Sequence[float], *, level: float) -> Estimate | Gap[NotEstimable]:
+    """Returns the mean of paired differences with its t interval of n - 1 degrees of freedom."""
+    num = len(differences)
+    if not num:
+        return Gap(NotEstimable.NO_DATA)
+    value = fsum(differences) / num
+    variance = fsum((one - value) ** 2 for one in differences) / (num - 1) if num > 1 else 0.0
+    if num < 2 or variance < 1e-24:
+        why: Gap[NotEstimable] = Gap(NotEstimable.TOO_FEW_TASKS if num < 2 else NotEstimable.ZERO_VARIANCE)
+        return Estimate(ESTIMAND, value, why, why, num, 0)
+    error = sqrt(variance / num)
+    return Estimate(ESTIMAND, value, error, t_interval(value, error, df=num - 1, level=level), num, 0)
+
+
+def sign_flip(differences: Sequence[float]) -> TestResult:
+    """Returns the two-sided sign-flip permutation test of a mean of paired differences (Fisher 1935).
+
+    Exact up to EXACT_PAIRS pairs that differ; beyond that NUM_FLIPS flips are drawn with a fixed seed. Pairs without a
+    difference change nothing and are left out of the flips.
+    """
+    moved = np.sort(np.array([one for one in differences if one], dtype=float))
+    if not len(moved):
+        return TestResult("sign-flip permutation test", 1.0, len(differences))
+    exact = len(moved) <= EXACT_PAIRS
+    done = stats.permutation_test(
+        (moved,),
+        lambda values, axis: values.mean(axis=axis),
+        permutation_type="samples",
+        vectorized=True,
+        n_resamples=np.inf if exact else NUM_FLIPS,
+        batch=BATCH,
+        rng=np.random.default_rng(SEED),
+    )
+    facts: dict[str, float] = {"exact": exact, "num_flips": 2 ** len(moved) if exact else NUM_FLIPS}
+    return TestResult(
+        "sign-flip permutation test", float(done.pvalue), len(differences), facts, seed=None if exact else SEED
+    )
+
+
+def minimum_detectable(differences: Sequence[float], *, level: float) -> float | Gap[NotEstimable]:
+    """Returns the mean difference that a two-sided paired t test of so many tasks sees with a power of POWER.
+
+    By the noncentral t distribution, with the standard deviation that these differences have.
+    """
+    num = len(differences)
+    if num < 2:
+        return Gap(NotEstimable.TOO_FEW_TASKS)
+    deviation = float(np.std(np.array(differences), ddof=1))
+    if deviation < 1e-12:
+        return Gap(NotEstimable.ZERO_VARIANCE)
+    return deviation * detectable_effect(num, level=level, power=POWER)
+
+
+def detectable_effect(num: int, *, level: float, power: float) -> float:
+    """Returns the effect, in standard deviations, that a two-sided one-sample t test of `num` sees with `power`."""
+    reach = float(stats.t.ppf((1 + level) / 2, num - 1))
+
+    def short(effect: float) -> float:
+        shift = effect * sqrt(num)
+        seen = stats.nct.sf(reach, num - 1, shift) + stats.nct.cdf(-reach, num - 1, shift)
+        return float(seen) - power
+
+    return float(optimize.brentq(short, 1e-9, 100.0 / sqrt(num) * 2))
+
+
+def holm(p_values: Sequence[float]) -> tuple[float, ...]:
+    """Returns p values adjusted by Holm's step-down procedure (1979), in the given order."""
+    order = sorted(range(len(p_values)), key=lambda place: p_values[place])
+    adjusted = [0.0] * len(p_values)
+    reached = 0.0
+    for rank, place in enumerate(order):
+        reached = max(reached, min(1.0, (len(p_values) - rank) * p_values[place]))
+        adjusted[place] = reached
+    return tuple(adjusted)
