@@ -221,6 +221,7 @@ class Manifest(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     configurations: tuple[Configuration, ...]
     attempts: tuple[Attempt, ...]
     primary: Primary | None = None
+    score_ranges: dict[str, tuple[float, float]] = {}  # by evaluator id: the lowest and the highest score there can be
     looks: tuple[Look, ...] = ()
     importer: str = ""  # what wrote it: "harbor", "inspect"; "" is a person
     gaps: tuple[Noted, ...] = ()  # of a source as a whole: a line that was refused

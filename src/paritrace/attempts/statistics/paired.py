@@ -77,10 +77,13 @@ def detectable_effect(num: int, *, level: float, power: float) -> float:
 
     def short(effect: float) -> float:
         shift = effect * sqrt(num)
-        seen = stats.nct.sf(reach, num - 1, shift) + stats.nct.cdf(-reach, num - 1, shift)
-        return float(seen) - power
+        other_side = stats.nct.cdf(-reach, num - 1, shift)  # SciPy gives NaN where it is too small for it
+        return float(stats.nct.sf(reach, num - 1, shift) + np.nan_to_num(other_side)) - power
 
-    return float(optimize.brentq(short, 1e-9, 100.0 / sqrt(num) * 2))
+    most = reach / sqrt(num)
+    while short(most) < 0:
+        most *= 1.5
+    return float(optimize.brentq(short, 1e-9, most))
 
 
 def holm(p_values: Sequence[float]) -> tuple[float, ...]:

@@ -22,6 +22,9 @@ class NotEstimable(StrEnum):
     INCOMPLETE = "incomplete"
     NO_RANGE = "no_range"  # scores whose lowest and highest value nobody declared
     NOT_RECORDED = "not_recorded"
+    NOT_COMPARABLE = "not_comparable"
+    DIFFERENT_PRICING = "different_pricing"
+    UNVERIFIED_PRICING = "unverified_pricing"
 
 
 class Interval(Struct, frozen=True):
