@@ -29,6 +29,7 @@ class Entry(NamedTuple):
 
 COMMANDS = {
     "run": Entry("paritrace.cli.run:run", "Capture a training script into a run directory."),
+    "record": Entry("paritrace.cli.record:record", "Run any command and record how it ended and what it used."),
     "check": Entry("paritrace.cli.check:check", "Check one run against itself."),
     "compare": Entry("paritrace.cli.compare:compare", "Compare two runs: where they part, and what is not known."),
     "narrow": Entry("paritrace.cli.narrow:narrow", "Capture two runs again until the call where they part stands."),

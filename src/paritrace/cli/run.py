@@ -6,14 +6,15 @@ import atexit
 import os
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, cast
 
 import click
 
 from paritrace.cli.output import note
+from paritrace.cli.own_status import OUR_FAILURE, OwnStatusCommand
 from paritrace.cli.selections import parse_ranks
 from paritrace.cli.store_options import publishes, store_options
-from paritrace.errors import Outcome, ParitraceError, RequestError
+from paritrace.errors import ParitraceError, RequestError
 
 if TYPE_CHECKING:
     from paritrace.capture.estimate import Estimate
@@ -22,25 +23,12 @@ if TYPE_CHECKING:
     from paritrace.capture.settings import CaptureSettings
     from paritrace.evidence.replays import ReplayRequest
 
-OUR_FAILURE = 125  # our failure before the workload started; everything else is the workload's own status
 LEVELS = ("digest", "module", "op")
 
 
-class _RunCommand(click.Command):
-    """A usage error ends with 125 here: any other status would be taken for the workload's (SU-3)."""
-
-    def make_context(
-        self, info_name: str | None, args: list[str], parent: click.Context | None = None, **extra: Any
-    ) -> click.Context:
-        try:
-            return super().make_context(info_name, args, parent, **extra)
-        except click.UsageError as error:
-            note(f"{Outcome.REFUSED.value}: {' '.join(error.format_message().split())} [usage]")
-            note("    fix: see `paritrace run --help`")
-            raise click.exceptions.Exit(OUR_FAILURE) from None
-
-
-@click.command(cls=_RunCommand, context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False})
+@click.command(
+    cls=OwnStatusCommand, context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False}
+)
 @click.option("-o", "--output", type=click.Path(path_type=Path), metavar="RUN", help="The new run directory.")
 @click.option("-m", "--module", is_flag=True, help="The first argument names a module, as with `python -m`.")
 @click.option(

@@ -12,6 +12,7 @@ from paritrace.evidence.gaps import Gap
 from paritrace.evidence.journal import Loss
 from paritrace.runs.attendance import in_words
 from paritrace.runs.catalog import Catalog, RunLine
+from paritrace.runs.record_words import record_words
 from paritrace.runs.showing import RunSummary, SessionSummary
 from paritrace.runs.verify import Finding, Verification
 
@@ -48,6 +49,7 @@ def summary_text(summary: RunSummary) -> str:
             _sessions_table(summary.sessions),
             *(_printable(words) for one in summary.ranks for words in in_words(one)),
             *map(_printable, shown),
+            *map(_printable, _records(summary)),
             _attachments_text(summary),
         ]
     )
@@ -62,6 +64,12 @@ def _identity(summary: RunSummary) -> Iterator[str]:
         yield f"tags {', '.join(run.tags)}"
     if summary.unknown_fields:
         yield f"written by a later paritrace: {summary.unknown_fields} fields were left out"
+
+
+def _records(summary: RunSummary) -> Iterator[str]:
+    for record in summary.records[:MAX_ROWS]:
+        yield from record_words(record)
+    yield from _left_out(len(summary.records))
 
 
 def verification_text(found: Verification) -> str:

@@ -24,6 +24,12 @@ FORMATS = {
         ("paritrace.evidence.calls:Mark", "paritrace.evidence.calls:Row"),
         "one line of calls.jsonl, a session's journal",
     ),
+    "run-record": Format(
+        ("paritrace.runs.record_lines:Start", "paritrace.runs.record_lines:End"), "one line of run-record.jsonl"
+    ),
+    "invocation": Format(
+        ("paritrace.runs.record_lines:Invocation",), "invocation.json: what an invocation had begun, without its input"
+    ),
     "receipt": Format(("paritrace.runs.envelope:ReceiptDocument",), "receipt.json of a session"),
     "pack": Format(("paritrace.runs.archive:Inventory",), ".pack.json, the inventory of an archive"),
     "comparison": Format(("paritrace.compare.result:Comparison",), "comparison.json and `compare --json`"),

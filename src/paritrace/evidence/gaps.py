@@ -1,7 +1,7 @@
 """Absence as a value: `Gap(reason, detail?)`, written in JSON in place of the value (EV-5, P1)."""
 
 from enum import StrEnum
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar, cast
 
 from msgspec import Struct
 
@@ -13,6 +13,19 @@ class Gap(Struct, Generic[Reason], frozen=True, omit_defaults=True, forbid_unkno
 
     gap: Reason
     detail: str | None = None
+
+
+Known = TypeVar("Known")
+
+
+def value_of(value: Known | Gap[Any]) -> Known | None:
+    """Return the value, None where it is a gap: for a record that keeps the two in two fields."""
+    return None if isinstance(value, Gap) else value
+
+
+def gap_of(value: object | Gap[Reason]) -> Gap[Reason] | None:
+    """Return the gap, None where there is a value: the other one of the two fields."""
+    return cast("Gap[Reason]", value) if isinstance(value, Gap) else None
 
 
 class CaptureGap(StrEnum):

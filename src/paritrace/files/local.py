@@ -156,12 +156,12 @@ class Files(Reads, Locks):
         return True
 
     def append_new(self, path: Path) -> Appender:
-        """Create `path` for appending.
+        """Create `path` for appending; a symbolic link of that name is refused too, wherever it leads.
 
         Raises:
             HostError: Refused, code `already_there` when the name exists (one writer per file).
         """
-        flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_EXCL
+        flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW
         with translated(path, "create"):
             fd = self._primitives.open(path, flags)
         return Appender(self._primitives, path, fd, 0)

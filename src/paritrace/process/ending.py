@@ -22,20 +22,32 @@ Known = dict[int, str]
 """Processes by number, each with its start time: a number alone may belong to another one by now."""
 
 
-def end_tree(leader: int, *, grace_seconds: float = GRACE_SECONDS) -> None:
+Sent = Callable[[int, int], None]
+"""Told each signal that arrived somewhere: its number, and the process or, below zero, the group."""
+
+
+def _not_told(_number: int, _to: int) -> None:
+    """Nobody wants to know."""
+
+
+def end_tree(leader: int, *, grace_seconds: float = GRACE_SECONDS, sent: Sent = _not_told) -> None:
     """Tell the process group of `leader`, and all that comes from it, to end; kill after the grace what has not.
+
+    One that is stopped is continued, so that it can hear what it is told.
 
     Launchers put their ranks into sessions of their own, which no signal to a group reaches: they are found by their
     parents, as long as these live, and remembered.
     """
     known = below({leader: _started(leader)})
     until = time.monotonic() + grace_seconds
-    _send_group(leader, signal.SIGTERM)
+    _send_group(leader, signal.SIGTERM, sent)
+    _send_group(leader, signal.SIGCONT, sent)
     known = _wait_while(lambda _: _group_lives(leader), known, until=until)
-    _send_each(known, signal.SIGTERM)  # what a launcher left that ended without a word to its ranks
+    _send_each(known, signal.SIGTERM, sent)  # what a launcher left that ended without a word to its ranks
     known = _wait_while(lambda now: _group_lives(leader) or bool(_living(now)), known, until=until)
-    _send_group(leader, signal.SIGKILL)
-    _send_each(below(known), signal.SIGKILL)
+    if _group_lives(leader):
+        _send_group(leader, signal.SIGKILL, sent)
+    _send_each(below(known), signal.SIGKILL, sent)
 
 
 def _wait_while(lives: Callable[[Known], bool], known: Known, *, until: float) -> Known:
@@ -95,15 +107,17 @@ def _started(pid: int) -> str:
     return row[_START] if row else ""
 
 
-def _send_each(known: Known, number: int) -> None:
+def _send_each(known: Known, number: int, sent: Sent) -> None:
     for pid in _living(known):
         with suppress(ProcessLookupError, PermissionError):
             os.kill(pid, number)
+            sent(number, pid)
 
 
-def _send_group(group: int, number: int) -> None:
+def _send_group(group: int, number: int, sent: Sent) -> None:
     with suppress(ProcessLookupError, PermissionError):  # all of it has ended
         os.killpg(group, number)
+        sent(number, -group)
 
 
 def _guard() -> None:

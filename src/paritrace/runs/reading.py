@@ -20,6 +20,7 @@ from paritrace.runs.envelope import (
     SESSIONS_FOLDER,
     Attachment,
     Envelope,
+    Role,
 )
 from paritrace.runs.rows import attachment_row
 from paritrace.runs.views import SessionView, session_view
@@ -76,7 +77,8 @@ class Run:
         """Return a reader of a session's journal; its `account` is final once it was iterated (EV-8)."""
         path = self.session_folder(session_id) / JOURNAL_NAME
         if not self._files.exists(path):
-            return JournalReader((), name=str(path), missing="no journal was begun")
+            recorded = self.session(session_id).row.role is Role.RECORD  # such a session writes a run record alone
+            return JournalReader((), name=str(path), missing="" if recorded else "no journal was begun")
         chunks = self._files.iter_chunks(path, chunk_bytes=JOURNAL_CHUNK_BYTES)
         return JournalReader(chunks, name=str(path), missing=self._shortfall(session_id, path))
 

@@ -13,10 +13,11 @@ from paritrace.runs.attendance import Attendance
 from paritrace.runs.envelope import Envelope, ReceiptDocument
 from paritrace.runs.reading import Run
 from paritrace.runs.receipts import mismatches
+from paritrace.runs.record_reading import ReadRecord, read_records
 from paritrace.runs.views import SessionView
 
 FORMAT = "paritrace-run-summary"
-VERSION = "1.0"
+VERSION = "1.1"
 MAX_LOSSES_LISTED = 20
 
 
@@ -51,6 +52,7 @@ class RunSummary(Struct, frozen=True):
     unknown_fields: int
     sessions: tuple[SessionSummary, ...]
     ranks: tuple[Attendance, ...] = ()  # which ranks wrote a session and a receipt, restart by restart
+    records: tuple[ReadRecord, ...] = ()  # since 1.1: how what was run came to its end, record by record
 
 
 def summarise(run: Run) -> RunSummary:
@@ -64,6 +66,7 @@ def summarise(run: Run) -> RunSummary:
         unknown_fields=run.unknown_fields,
         sessions=tuple(_session(view, run) for view in run.sessions),
         ranks=run.attendance,
+        records=read_records(run.folder),
     )
 
 

@@ -17,10 +17,12 @@ from paritrace.runs.envelope import (
     ATTACHMENTS_FOLDER,
     JOURNAL_NAME,
     Attachment,
+    Role,
     SessionStatus,
 )
 from paritrace.runs.reading import Run
 from paritrace.runs.receipts import mismatches
+from paritrace.runs.record_reading import ReadRecord, RecordState, read_records
 from paritrace.runs.views import SessionView
 
 FORMAT = "paritrace-verification"
@@ -79,12 +81,15 @@ def verify(run: Run, *, files: Files = LOCAL) -> Verification:
     journals: list[JournalItem] = []
     for view in run.sessions:
         items.append(_receipt(view, run, hashing))
+        if view.row.role is Role.RECORD:
+            continue  # it has a run record in place of a journal
         found = _journal(view, run)
         if isinstance(found, Item):
             items.append(found)
         else:
             journals.append(found)
             items.append(_counts(found))
+    items.extend(_record(one) for one in read_records(run.folder, files=files))
     items.extend(_ranks(one) for one in run.attendance if one.num_expected > 1)
     items.extend(_unregistered(run, hashing))
     counts = {finding.value: sum(1 for item in items if item.status is finding) for finding in Finding}
@@ -159,6 +164,15 @@ def _unreadable(name: str, error: HostError) -> Item:
             return Item(name, Finding.CHANGED, "something that is not a plain file")
         case _:
             return Item(name, Finding.NOT_CHECKED, error.message)
+
+
+def _record(read: ReadRecord) -> Item:
+    """Look at what a run record says of itself; its bytes are looked at as an attachment's are."""
+    name = f"record:{read.name}"
+    if read.problems:
+        return Item(name, Finding.CHANGED, "; ".join(read.problems))
+    whole = read.state is RecordState.COMPLETE
+    return Item(name, Finding.INTACT if whole else Finding.NOT_CHECKED, "; ".join((read.words, *read.remarks)))
 
 
 def _ranks(of: Attendance) -> Item:

@@ -1,0 +1,105 @@
+"""A record's end in words: what ended it and on what evidence, what was left, what it used. Pure."""
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from paritrace.evidence.gaps import Gap
+from paritrace.process.resources import SCOPE
+from paritrace.process.stop_facts import Left, Stop, StopCause, StopFacts
+from paritrace.runs.record_lines import End
+from paritrace.runs.stop import bracketing_rise, exit_words
+
+if TYPE_CHECKING:
+    from paritrace.runs.record_reading import ReadRecord
+
+
+def end_words(end: End) -> tuple[str, ...]:
+    """Return one line for each thing to say; the first one has the cause and the evidence for it."""
+    return (_headline(end), *_beside(end.facts), *_resources(end))
+
+
+def record_words(read: "ReadRecord") -> Iterator[str]:
+    """Yield a record as a reader may state it: who was run, its state, how it ended, what else there is."""
+    yield f"record {read.name}: {_who(read)}{read.words}"
+    if read.end is not None:
+        yield from (f"  {line}" for line in end_words(read.end))
+    yield from (f"  {line}" for line in (*read.remarks, *read.problems))
+
+
+def _who(read: "ReadRecord") -> str:
+    if read.start is not None:
+        names, at = read.start.names, read.start.time
+        agent = "" if isinstance(names.agent, Gap) else f" {names.agent}"
+        return f"{names.adapter_kind.value}{agent}, begun {at}; "
+    if read.invocation is not None:
+        return f"{read.invocation.adapter_kind.value}, begun {read.invocation.started}; "
+    return ""
+
+
+def cause_words(stop: Stop | None) -> str:
+    """Return the cause and what it rests on, without times."""
+    if stop is None:
+        return "succeeded"
+    told = "" if stop.exit is None else f", {exit_words(stop.exit)}"
+    match stop.cause:
+        case StopCause.AGENT_EXHAUSTED_BUDGET:
+            forced = "killed after the grace" if stop.force_stopped else "told to end"
+            limit, used = stop.timeout_seconds or 0.0, stop.used_seconds or 0.0
+            return f"{stop.cause.value}: our timeout of {limit:g} s fired after {used:.3f} s; {forced}{told}"
+        case StopCause.SANDBOX_FAILED:
+            return f"{stop.cause.value}: out-of-memory kill counted in a scope that is this run's alone{told}"
+        case StopCause.UNCLASSIFIED:
+            return f"{stop.cause.value}{told}; what caused it is not known"
+        case _:
+            return f"{stop.cause.value}{told}"
+
+
+def _headline(end: End) -> str:
+    code = "" if end.error is None else f" [{end.error.code}]"
+    beside = "" if end.stop is None or end.stop.oom_in_scope is None else f"; memory kill: {end.stop.oom_in_scope}"
+    return f"{cause_words(end.stop)}{code}, after {end.elapsed_seconds:.3f} s{beside}"
+
+
+def _beside(facts: StopFacts) -> Iterator[str]:
+    rise = bracketing_rise(facts)
+    if rise is not None:
+        scope = rise.after.scope
+        by = rise.after.oom_kill - rise.before.oom_kill
+        yield (
+            f"{rise.after.source}: oom_kill +{by} in {scope.version.value} {scope.path}"
+            f" between two reads around the end; exclusive: {facts.exclusivity.value}"
+        )
+        if not facts.victims:
+            yield "  which process was killed is not known: neither a wait status nor the kernel's log names it"
+    for victim in facts.victims if rise is not None else ():
+        yield f"  victim: process {victim.pid} ({victim.source.value}: {victim.detail})"
+    for killer in facts.killers:
+        yield f"another killer left a trace: {killer}"
+    for stopped in facts.stopped:
+        yield f"it was stopped by signal {stopped.signal} meanwhile"
+    forwarded = [one.signal for one in facts.sent if one.why == "forwarded"]
+    if forwarded:
+        yield f"signals passed on to it: {', '.join(map(str, forwarded))}"
+    for left in facts.left:
+        yield f"left behind: {_left(left)}"
+    yield from facts.remarks
+
+
+def _left(left: Left) -> str:
+    holds = f"; holds {' and '.join(left.holds)}" if left.holds else ""
+    return f"process {left.pid} ({left.name}), {left.relation}{holds}"
+
+
+def _resources(end: End) -> Iterator[str]:
+    if not isinstance(end.waited_cpu_seconds, Gap):
+        yield f"CPU {end.waited_cpu_seconds:.3f} s: its own and of what it waited for"
+    if end.resources is not None:
+        memory, count = end.resources.resident_memory_bytes, end.resources.process_count
+        told = memory.gap.value if isinstance(memory, Gap) else f"{memory:,} bytes"
+        yield f"before it was ended: {SCOPE}: {count} processes, sum of resident memory {told}"
+    if end.sampled is not None:
+        peak = end.sampled.sampled_peak_bytes
+        told = peak.gap.value if isinstance(peak, Gap) else f"{peak:,} bytes"
+        covered = end.sampled.covered_fraction
+        share = covered.gap.value if isinstance(covered, Gap) else f"{covered:.0%}"
+        yield f"sampled_peak {told} of resident memory (shared pages once per process); {share} of the time covered"

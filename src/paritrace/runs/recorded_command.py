@@ -1,0 +1,171 @@
+"""Runs a command with its record around it: start line, command, counters, end line, one sync (SC-2, SC-4, RR-3)."""
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from paritrace.clock import SYSTEM, Clock, rfc3339
+from paritrace.errors import RequestError
+from paritrace.evidence.gaps import Gap, gap_of, value_of
+from paritrace.files import LOCAL, Files
+from paritrace.process.commands import CommandEnd, run_command
+from paritrace.process.commands import Start as CommandStart
+from paritrace.process.stop_facts import ExchangeEnd, StopFacts, StopGap
+from paritrace.runs.command_watch import CommandWatch, Watching
+from paritrace.runs.record_lines import (
+    AdapterKind,
+    Context,
+    End,
+    Ids,
+    Names,
+    RecordedError,
+    RecordGap,
+    RecordStatus,
+    Start,
+    cut,
+)
+from paritrace.runs.recording import RunRecord, invocation_folder, new_id, start_line
+from paritrace.runs.stop import stop_of
+
+NOT_STARTED = "command_not_started"
+
+
+class CommandRequest(Struct, frozen=True):
+    """A command to run and what to look at. `root`: the run directory that gets the record."""
+
+    command: tuple[str, ...]
+    root: Path
+    kind: AdapterKind = AdapterKind.COMMAND
+    timeout_seconds: float | None = None
+    watching: Watching = Watching()
+
+
+class RecordedCommand(Struct, frozen=True):
+    """A command that has ended, with its record. `status` is what a shell would tell, None where it never began;
+    then `refusal` says why, which no record keeps."""
+
+    start: Start
+    end: End
+    record: RunRecord
+    status: int | None
+    refusal: str = ""
+
+
+def record_command(
+    request: CommandRequest,
+    *,
+    started: Callable[[RunRecord], None] = lambda _: None,
+    files: Files = LOCAL,
+    clock: Clock = SYSTEM,
+) -> RecordedCommand:
+    """Run the command to its end and record it; must be called on the main thread.
+
+    `started` is called beside the running command, for what may come after its start. A record that cannot be written
+    changes nothing: `record.trouble` says so.
+
+    Raises:
+        RequestError: Refused, code `bad_id`: never for a command that could not be started, which is recorded.
+    """
+    ids = Ids(new_id("runtime", clock=clock), new_id("invocation", clock=clock), new_id("request", clock=clock))
+    record = RunRecord(invocation_folder(request.root, ids), files=files, clock=clock)
+    watch = CommandWatch(request.watching, ids, clock=clock, started=lambda: started(record))
+    try:
+        start = _start(request, ids, watch, clock)
+        record.create()
+        record.start(start)
+        command = CommandStart(os.environ, timeout_seconds=request.timeout_seconds, join=watch.join)
+        try:
+            ended = run_command(request.command, command, watch=watch, clock=clock)
+        except RequestError as error:
+            end = _end_line(ids, _not_started(clock), watch, began_ns=start.monotonic_ns, clock=clock)
+            end = replace(end, error=RecordedError(code=NOT_STARTED, stage="start", retryable=False))
+            record.end(end)
+            return RecordedCommand(start, end, record, None, refusal=error.message)
+        watch.reaped(ended)
+        end = _end_line(ids, _facts(ended, watch), watch, began_ns=ended.started_ns, clock=clock)
+        end = replace(end, waited_cpu_seconds=ended.cpu_seconds)
+        record.end(end)
+        return RecordedCommand(start, end, record, ended.status)
+    finally:
+        watch.close()
+
+
+def _start(request: CommandRequest, ids: Ids, watch: CommandWatch, clock: Clock) -> Start:
+    names = Names(
+        agent=cut(Path(request.command[0]).name),
+        harness=Gap(RecordGap.NOT_GIVEN),
+        adapter=Gap(RecordGap.NOT_GIVEN),
+        adapter_kind=request.kind,
+    )
+    count = watch.before()
+    line = start_line(ids, names, Context(), timeout_seconds=request.timeout_seconds, clock=clock)
+    return replace(
+        line,
+        num_arguments=len(request.command) - 1,
+        exclusive_container=request.watching.exclusive,
+        subreaper=request.watching.subreaper,
+        oom_kill=value_of(count),
+        oom_kill_gap=gap_of(count),
+    )
+
+
+def _not_started(clock: Clock) -> StopFacts:
+    return StopFacts(exchange=ExchangeEnd.RAISED, ended_ns=clock.monotonic_ns(), wait_gap=Gap(StopGap.NOT_STARTED))
+
+
+def _facts(ended: CommandEnd, watch: CommandWatch) -> StopFacts:
+    memory = watch.memory
+    return StopFacts(
+        exchange=ended.exchange,
+        ended_ns=ended.ended_ns,
+        host_ended_ns=ended.host_ended_ns,
+        wait=ended.wait,
+        timer=ended.timer,
+        force_stopped=ended.force_stopped,
+        sent=ended.sent,
+        stopped=ended.stopped,
+        rises=memory.rises,
+        exclusivity=memory.exclusivity,
+        victims=(*watch.victims, *memory.victims),
+        killers=memory.killers,
+        left=watch.left,
+        remarks=(*watch.remarks, *memory.remarks),
+    )
+
+
+def _end_line(ids: Ids, facts: StopFacts, watch: CommandWatch, *, began_ns: int, clock: Clock) -> End:
+    wall_ns, monotonic_ns = clock.wall_ns(), clock.monotonic_ns()
+    return End(
+        time=rfc3339(wall_ns),
+        wall_ns=wall_ns,
+        monotonic_ns=monotonic_ns,
+        runtime_id=ids.runtime_id,
+        invocation_id=ids.invocation_id,
+        request_id=ids.request_id,
+        status=status_of(facts),
+        error=None,
+        elapsed_seconds=(facts.ended_ns - began_ns) / 1e9,
+        stop=stop_of(facts),
+        facts=facts,
+        oom_kill=value_of(watch.memory.count),
+        oom_kill_gap=gap_of(watch.memory.count),
+        usage_gap=Gap(RecordGap.NOT_COLLECTED),
+        resources=value_of(watch.resources),
+        resources_gap=gap_of(watch.resources),
+        sampled=value_of(watch.sampled),
+        sampled_gap=gap_of(watch.sampled),
+    )
+
+
+def status_of(facts: StopFacts) -> RecordStatus:
+    """Return the one-word status of an exchange."""
+    match facts.exchange:
+        case ExchangeEnd.SUCCEEDED:
+            return RecordStatus.SUCCEEDED
+        case ExchangeEnd.CANCELLED:
+            return RecordStatus.CANCELLED
+        case _:
+            return RecordStatus.FAILED
