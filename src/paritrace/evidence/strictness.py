@@ -60,6 +60,19 @@ def walk(data: bytes) -> Walk:
     return Walk(violation=walker.violation, values=tuple(walker.values))
 
 
+def violations(data: bytes, *, most: int) -> tuple[Violation, ...]:
+    """Return every breach in one document, in order of appearance, at most `most` of them."""
+    walker, position = _Walker(), 0
+    found: list[Violation] = []
+    while len(found) < most and (token := _TOKEN.match(data, position)) is not None:
+        walker.take(token.group(), token.start())
+        position = token.end()
+        if walker.violation is not None:
+            found.append(walker.violation)
+            walker.violation = None
+    return tuple(found)
+
+
 class _Walker:
     """State of one walk: the open containers, with the keys seen in each object (None for an array)."""
 

@@ -1,0 +1,123 @@
+"""One import: the tools by name, and how a path is recognised as one tool's (AT-16, AT-22)."""
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from msgspec import Struct
+
+from paritrace.attempts.importers import harbor, inspect, nemo_fabric, records, swebench, terminal_bench
+from paritrace.attempts.importers.collecting import Collecting, Imported, Named
+from paritrace.attempts.importers.inspect_logs import SUFFIXES, is_inspect_log
+from paritrace.attempts.importers.plain_json import parse
+from paritrace.attempts.importers.reading import MOST_FILE_BYTES, Evidence
+from paritrace.errors import EvidenceError, HostError, RequestError
+from paritrace.files import LOCAL
+
+MOST_LOOKED_AT = 200  # entries of a folder that are looked at to tell whose it is
+
+
+class Tool(Struct, frozen=True):
+    """A tool whose results are read, and what is named on the command line for it."""
+
+    name: str
+    reads: str
+    collect: Callable[[Named, Collecting], None]
+
+
+TOOLS = {
+    tool.name: tool
+    for tool in (
+        Tool("inspect", "Inspect logs, .eval or .json: files, or folders of them", inspect.collect),
+        Tool("harbor", "Harbor jobs: folders with lock.json, and trials below them", harbor.collect),
+        Tool("swebench", "SWE-bench run reports: files, or folders of them", swebench.collect),
+        Tool("terminal-bench", "terminal-bench runs: folders with results.json", terminal_bench.collect),
+        Tool("nemo-fabric", "NeMo Fabric results: files, or folders of them", nemo_fabric.collect),
+        Tool("records", "run records: run-record.jsonl, or folders above them", records.collect),
+    )
+}
+
+
+def import_attempts(tool: str, paths: Sequence[Path], *, base: Path, configurations: Sequence[str] = ()) -> Imported:
+    """Returns the manifest of what a tool left at some paths, each path one configuration.
+
+    Args:
+        base: the folder that the manifest's paths are relative to: its own.
+        configurations: names for the paths, in their order; without them a path's own name without its suffix.
+
+    Raises:
+        RequestError: Refused: `unknown_tool`, `not_found`, `configuration_names` when they do not fit the paths.
+        EvidenceError: Refused: `nothing_to_import`, `not_a_job`.
+        HostError: Refused: a folder cannot be listed.
+    """
+    if tool not in TOOLS:
+        raise RequestError(
+            f"{tool} is no tool that can be imported", code="unknown_tool", fix="one of: " + ", ".join(TOOLS)
+        )
+    collecting = Collecting(Evidence(base), importer=tool)
+    for named in _named(paths, configurations):
+        TOOLS[tool].collect(named, collecting)
+    return collecting.finished()
+
+
+def _named(paths: Sequence[Path], configurations: Sequence[str]) -> list[Named]:
+    names = list(configurations) or [_own_name(path) for path in paths]
+    if len(names) != len(paths) or len(set(names)) != len(names):
+        raise RequestError(
+            f"{len(paths)} paths have these names: {', '.join(names) or 'none'}",
+            code="configuration_names",
+            fix="give --configuration NAME once for each path, all different",
+        )
+    return [Named(path=path, configuration=name) for path, name in zip(paths, names, strict=True)]
+
+
+def _own_name(path: Path) -> str:
+    resolved = path.resolve()
+    return resolved.stem if path.is_file() else resolved.name
+
+
+def tool_of(path: Path) -> str | None:
+    """Returns whose results lie at a path, None where that is nobody's that we know. Never raises for bad content."""
+    try:
+        return _tool_of(path)
+    except (HostError, EvidenceError):
+        return None
+
+
+def _tool_of(path: Path) -> str | None:
+    if path.is_file():
+        return _of_file(path)
+    if not path.is_dir():
+        return None
+    if (path / terminal_bench.RESULTS).is_file() and _of_file(path / terminal_bench.RESULTS) == "terminal-bench":
+        return "terminal-bench"
+    if harbor.is_job(path):
+        return "harbor"
+    found: set[str] = set()
+    for entry in LOCAL.list_all(path)[:MOST_LOOKED_AT]:
+        one = _of_file(entry) if entry.is_file() else _below(entry)
+        if one is not None:
+            found.add(one)
+    return found.pop() if len(found) == 1 else None
+
+
+def _below(folder: Path) -> str | None:
+    if folder.name in (".paritrace", ".fabric"):
+        return "records"
+    return "terminal-bench" if (folder / terminal_bench.RESULTS).is_file() else None
+
+
+def _of_file(path: Path) -> str | None:
+    if path.name == records.RECORD:
+        return "records"
+    if path.suffix == ".eval":
+        return "inspect"
+    if path.suffix not in SUFFIXES or LOCAL.size(path) > MOST_FILE_BYTES:
+        return None
+    value = parse(LOCAL.read(path), path=path.name).value
+    looks = (
+        ("inspect", is_inspect_log),
+        ("terminal-bench", terminal_bench.is_results),
+        ("swebench", swebench.is_report),
+        ("nemo-fabric", nemo_fabric.is_result),
+    )
+    return next((name for name, fits in looks if fits(value)), None)

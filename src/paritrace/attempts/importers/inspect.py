@@ -1,0 +1,151 @@
+"""Inspect logs as configurations and attempts; what is expected is sample ids times epochs (AT-16)."""
+
+from collections.abc import Iterable
+
+from paritrace.attempts.accounts import RunTotal
+from paritrace.attempts.gaps import AttemptGap, Noted
+from paritrace.attempts.importers.collecting import Collecting, Named, recorded
+from paritrace.attempts.importers.inspect_format import EvalSpec, Header
+from paritrace.attempts.importers.inspect_logs import Log, OneSample, logs_of, read_log
+from paritrace.attempts.importers.inspect_retries import Found, resolved
+from paritrace.attempts.importers.inspect_samples import accounting_of, attempt_id, attempt_of, decided, task_id
+from paritrace.attempts.manifest import Attempt, Configuration, Execution, Relation, Stop, StopKind
+from paritrace.attempts.origins import Origin
+
+MOST_PLANNED = 10_000_000  # a header that plans more than this is not believed
+STOPPED = {"cancelled": StopKind.CANCELLED, "error": StopKind.ERROR, "started": StopKind.KILLED}
+
+
+def collect(named: Named, collecting: Collecting) -> None:
+    """Adds what a log, or a folder of logs, holds as one configuration."""
+    evidence = collecting.evidence
+    logs: list[Log] = []
+    found: list[Found] = []
+    for path in logs_of(evidence.root(named.path), evidence):
+        read = read_log(path, evidence)
+        if read is None:
+            continue
+        log, samples = read
+        logs.append(log)
+        found += _attempts(log, samples, configuration=named.configuration)
+    if logs:
+        collecting.add(_configuration(logs, named.configuration), resolved(found))
+
+
+def _configuration(logs: list[Log], name: str) -> Configuration:
+    specs = [log.header.eval for log in logs]
+    return Configuration(
+        id=name,
+        attempts_complete=all(_planned(log.header) is not None for log in logs),
+        relation=Relation.INDEPENDENT,
+        fields=_fields(specs[0], logs[0].header),
+        totals=tuple(total for log in logs for total in _total(log)),
+        gaps=tuple(gap for log in logs for gap in _inventory_gaps(log)),
+        origin=logs[0].origin,
+    )
+
+
+def _fields(spec: EvalSpec, header: Header) -> dict[str, str | None]:
+    """Returns what has to be alike inside a configuration; null is not recorded (AT-10)."""
+    return {
+        "model": spec.model,
+        "inspect_ai": spec.packages.get("inspect_ai"),
+        "solver": recorded([step.solver for step in header.plan.steps] or None),
+        "task_args": recorded(spec.task_args or None),
+        "generate_config": recorded(spec.model_generate_config or None),
+        "message_limit": recorded(spec.config.message_limit),
+        "token_limit": recorded(spec.config.token_limit),
+        "time_limit": recorded(spec.config.time_limit),
+        "working_limit": recorded(spec.config.working_limit),
+        "max_samples": recorded(spec.config.max_samples),
+        "max_connections": recorded(spec.config.max_connections),
+    }
+
+
+def _total(log: Log) -> Iterable[RunTotal]:
+    accounting = accounting_of(log.header.stats.model_usage, origin=log.origin, pointer="/stats/model_usage")
+    if accounting is not None:
+        spec = log.header.eval
+        yield RunTotal(id=spec.eval_id or spec.run_id or log.origin.source, accounting=accounting)
+
+
+def _inventory_gaps(log: Log) -> Iterable[Noted]:
+    if _planned(log.header) is None:
+        yield Noted(
+            reason=AttemptGap.ATTEMPT_LIST_UNVERIFIED,
+            detail="the log names neither its sample ids nor how many there are",
+            origin=Origin(source=log.origin.source, member=log.origin.member, pointer="/eval/dataset"),
+        )
+
+
+def _planned(header: Header) -> list[str | int] | None:
+    """Returns the ids of the planned samples, `#n` where only their number is known; None where neither is."""
+    dataset = header.eval.dataset
+    if dataset.sample_ids is not None:
+        return list(dataset.sample_ids)
+    epochs = _epochs(header)
+    if header.results is not None and header.results.total_samples is not None:
+        count = header.results.total_samples // epochs
+    elif dataset.samples is not None:
+        limit = header.eval.config.limit
+        count = min(dataset.samples, limit) if isinstance(limit, int) else dataset.samples
+    else:
+        return None
+    return [f"#{number}" for number in range(1, count + 1)] if count * epochs <= MOST_PLANNED else None
+
+
+def _epochs(header: Header) -> int:
+    return max(1, header.eval.config.epochs or 1)
+
+
+def _attempts(log: Log, samples: Iterable[OneSample], *, configuration: str) -> Iterable[Found]:
+    """Yields the attempts of one log: those that are there, then those that were planned and are not."""
+    header = log.header
+    attempts: list[Attempt] = []
+    rest: list[tuple[str, int, str]] = []
+    for one in samples:  # a sample's events are dropped with it: memory is that of the attempts
+        attempts.append(attempt_of(one.placed, header, configuration=configuration))
+        rest.append((str(one.placed.sample.id), one.placed.sample.epoch, one.placed.sha256))
+    for attempt, (sample, epoch, sha256) in zip(decided(attempts), rest, strict=True):
+        yield _found(attempt, header, sample=sample, epoch=epoch, sha256=sha256)
+    have = {(sample, epoch) for sample, epoch, _ in rest}
+    for sample, epoch in _not_there(header, have):
+        missing = _missing(log, sample, epoch, configuration=configuration)
+        yield _found(missing, header, sample=sample, epoch=epoch, sha256=log.sha256)
+
+
+def _found(attempt: Attempt, header: Header, *, sample: str, epoch: int, sha256: str) -> Found:
+    spec = header.eval
+    return Found(
+        attempt=attempt,
+        key=(spec.task_id or spec.task, sample, epoch),
+        run=spec.run_id,
+        created=spec.created or "",
+        sample_sha256=sha256,
+    )
+
+
+def _not_there(header: Header, have: set[tuple[str, int]]) -> list[tuple[str, int]]:
+    """Returns the planned samples and epochs that were not found; by number where the log names no ids."""
+    epochs = range(1, _epochs(header) + 1)
+    planned = [(str(sample), epoch) for epoch in epochs for sample in _planned(header) or []]
+    if header.eval.dataset.sample_ids is None:
+        return planned[len(have) :]
+    return [place for place in planned if place not in have]
+
+
+def _missing(log: Log, sample: str, epoch: int, *, configuration: str) -> Attempt:
+    header = log.header
+    return Attempt(
+        attempt_id=attempt_id(header, sample, epoch),
+        configuration_id=configuration,
+        task_id=task_id(header, sample),
+        task_revision=str(header.eval.task_version),
+        present=False,
+        relation=Relation.INDEPENDENT,
+        execution=Execution.UNKNOWN,
+        stop=Stop(kind=STOPPED.get(header.status, StopKind.UNKNOWN), word=f"the log's status: {header.status}"),
+        content_sha256=log.sha256,
+        gaps=(Noted(reason=AttemptGap.RESULT_MISSING, origin=log.origin),),
+        origin=log.origin,
+    )

@@ -1,0 +1,187 @@
+"""SWE-bench, terminal-bench, NeMo Fabric and run records become attempts (AT-16, D-01, D-02, D-03, D-19).
+
+SWE-bench and terminal-bench: synthetic files after the formats that those projects publish; no result of any model.
+"""
+
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from paritrace.attempts.accounts import AccountingSource
+from paritrace.attempts.gaps import AttemptGap
+from paritrace.attempts.importers.importing import TOOLS, import_attempts, tool_of
+from paritrace.attempts.manifest import RequestState, StopKind
+from paritrace.errors import EvidenceError, RequestError
+from tests.attempts.importers.evidence import DATA, manifest_of, refused_of, verdicts, written
+
+
+def report(**changes: object) -> dict[str, object]:
+    lists = {
+        "submitted_ids": ["a", "b", "c", "d", "e"],
+        "completed_ids": ["a", "b", "e"],
+        "incomplete_ids": ["f"],
+        "empty_patch_ids": ["c"],
+        "resolved_ids": ["a"],
+        "unresolved_ids": ["b", "e"],
+        "error_ids": ["d"],
+        "ambiguous_failure_ids": ["e"],
+        "failure_reasons": {"e": "no_tests_collected"},
+    }
+    return {"total_instances": 6, "schema_version": 2} | lists | changes
+
+
+def test_at_16_a_swebench_report_keeps_what_nobody_judged_apart(tmp_path: Path) -> None:
+    manifest = manifest_of("swebench", written(tmp_path / "model.run.json", report()), base=tmp_path)
+    assert verdicts(manifest) == {"pass": 1, "fail": 1, "error": 2, "execution unknown": 1, "missing": 1}
+    stops = {one.task_id: one.stop.word for one in manifest.attempts}
+    assert (stops["c"], stops["e"], stops["f"]) == ("empty patch", "no_tests_collected", "no prediction")
+    assert manifest.configurations[0].attempts_complete
+
+
+def test_at_16_a_swebench_report_that_names_fewer_than_it_counts_is_not_verified(tmp_path: Path) -> None:
+    manifest = manifest_of("swebench", written(tmp_path / "r.json", report(total_instances=9)), base=tmp_path)
+    (configuration,) = manifest.configurations
+    assert not configuration.attempts_complete
+    assert [gap.reason for gap in configuration.gaps] == [AttemptGap.ATTEMPT_LIST_UNVERIFIED]
+
+
+def test_a_json_file_that_is_no_report_is_refused_by_name(tmp_path: Path) -> None:
+    with pytest.raises(EvidenceError) as refused:
+        manifest_of("swebench", written(tmp_path / "r.json", {"x": 1}), base=tmp_path)
+    assert refused.value.code == "nothing_to_import"
+    assert refused.value.details == (
+        "r.json: not a SWE-bench run report: it has no `resolved_ids` and `submitted_ids`",
+    )
+
+
+def trial(name: str, resolved: bool | None, mode: str = "unset", **changes: object) -> dict[str, object]:
+    times = {"agent_started_at": "2026-01-01T00:00:00+00:00", "agent_ended_at": "2026-01-01T00:02:00+00:00"}
+    plain = {"trial_name": name, "task_id": name.split(".", maxsplit=1)[0], "is_resolved": resolved}
+    return plain | {"failure_mode": mode, "instruction": "x"} | times | changes
+
+
+def bench(folder: Path, trials: list[dict[str, object]], **lock: object) -> Path:
+    """A terminal-bench run's folder, synthetic."""
+    written(folder / "results.json", {"results": trials, "n_resolved": 0, "accuracy": 0.0})
+    tasks = sorted({str(one["task_id"]) for one in trials})
+    plain = {"dataset": {"name": "core", "version": "0.1.1", "task_ids": tasks}, "agent": {"name": "mini"}}
+    written(folder / "tb.lock", plain | {"run_config": {"n_attempts": 1, "n_concurrent_trials": 8}} | lock)
+    return folder
+
+
+def test_d_01_three_values_of_is_resolved_stay_three(tmp_path: Path) -> None:
+    trials = [trial(f"r{i}.1", True) for i in range(6)] + [trial(f"u{i}.1", False) for i in range(11)]
+    trials += [trial(f"n{i}.1", None, "unknown_agent_error") for i in range(59)]
+    trials += [trial(f"p{i}.1", None, "parse_error") for i in range(3)] + [trial("t.1", None, "test_timeout")]
+    manifest = manifest_of("terminal-bench", bench(tmp_path / "run", trials), base=tmp_path)
+    assert verdicts(manifest) == {"pass": 6, "fail": 11, "execution failed": 59, "error": 4}
+    words = Counter(one.stop.word for one in manifest.attempts if not any(v.counts for v in one.evaluations))
+    assert words == {"unknown_agent_error": 59}
+
+
+def test_d_02_a_timeout_is_how_it_stopped_and_the_verdict_stands(tmp_path: Path) -> None:
+    run = bench(tmp_path / "run", [trial("a.1", True, "agent_timeout"), trial("b.1", False, "agent_timeout")])
+    manifest = manifest_of("terminal-bench", run, base=tmp_path)
+    assert verdicts(manifest) == {"pass": 1, "fail": 1}
+    assert [one.stop.kind for one in manifest.attempts] == [StopKind.TIMEOUT] * 2
+
+
+def test_d_03_zero_tokens_of_an_agent_that_ran_two_minutes_show_work(tmp_path: Path) -> None:
+    tokens: dict[str, object] = {"total_input_tokens": 0, "total_output_tokens": 0}
+    trials = [trial("a.1", False) | tokens, trial("b.1", False, agent_ended_at=None) | tokens, trial("c.1", False)]
+    attempts = manifest_of("terminal-bench", bench(tmp_path / "run", trials), base=tmp_path).attempts
+    shown = [None if one.accounting is None else one.accounting.usage[0].work_shown for one in attempts]
+    assert shown == [True, False, None]
+
+
+def test_at_16_what_the_lock_plans_and_no_trial_is_there_for_is_missing(tmp_path: Path) -> None:
+    lock = {"dataset": {"name": "core", "version": "1", "task_ids": ["a", "b"]}, "run_config": {"n_attempts": 2}}
+    run = bench(tmp_path / "run", [trial("a.1", True)], **lock)
+    assert verdicts(manifest_of("terminal-bench", run, base=tmp_path)) == {"pass": 1, "missing": 3}
+
+
+def test_d_19_what_differs_between_runs_of_one_configuration_stands_on_each_attempt(tmp_path: Path) -> None:
+    bench(tmp_path / "runs" / "1", [trial("a.1", True)])
+    config = {"n_attempts": 1, "n_concurrent_trials": 32, "global_timeout_multiplier": 2.0}
+    bench(tmp_path / "runs" / "2", [trial("a.1", True)], agent={"name": "mini", "model_name": "m-1"}, run_config=config)
+    attempts = manifest_of("terminal-bench", tmp_path / "runs", base=tmp_path).attempts
+    seen = [(one.fields["model"], one.fields["concurrency"], one.fields["timeout_multiplier"]) for one in attempts]
+    assert seen == [(None, "8", None), ("m-1", "32", "2.0")]  # null is not recorded
+
+
+def test_at_3_a_fabric_result_is_a_request_whose_file_is_read_for_its_usage() -> None:
+    manifest = manifest_of("nemo-fabric", DATA / "nemo_fabric" / "result-ok.json")
+    (attempt,) = manifest.attempts
+    (request,) = attempt.requests
+    assert (request.request_id, request.state, request.result) == (
+        "req-ok",
+        RequestState.RESULT,
+        "nemo_fabric/result-ok.json",
+    )
+    assert {one.name for one in request.resources} == {
+        "resident_memory_bytes",
+        "process_count",
+        "cpu_time_seconds",
+    }
+    assert not manifest.configurations[0].attempts_complete
+
+
+def test_at_4_a_failed_result_keeps_its_code_and_no_message() -> None:
+    (attempt,) = manifest_of("nemo-fabric", DATA / "nemo_fabric" / "result-agentfail.json").attempts
+    assert (attempt.stop.kind, attempt.stop.word) == (StopKind.ERROR, "max_turns_exceeded")
+
+
+def test_at_3_the_published_samples_count_by_their_trajectory_alone() -> None:
+    attempts = manifest_of("nemo-fabric", DATA / "nemo_fabric" / "swebench").attempts
+    legacy = {one.fields["harness"]: one.accounting for one in attempts}
+    assert {name: one.source for name, one in legacy.items() if one is not None} == {
+        "claude": AccountingSource.LEGACY,
+        "hermes": AccountingSource.LEGACY,
+    }
+    claude = legacy["claude"]
+    assert claude is not None
+    (usage,) = claude.usage
+    assert (usage.input_tokens, usage.cached_input_tokens, usage.input_includes_cache) == (358, 3_984_621, True)
+
+
+def test_at_3_a_run_record_is_a_request_and_its_context_names_the_task() -> None:
+    (attempt,) = manifest_of("records", DATA / "manifest").attempts
+    assert (attempt.task_id, attempt.stop.kind, attempt.stop.limit_seconds) == ("t1", StopKind.TIMEOUT, 1.0)
+    assert attempt.requests[0].state is RequestState.RECORD_ONLY
+
+
+def test_at_20_a_record_that_only_began_is_an_interrupted_request(tmp_path: Path) -> None:
+    lines = (DATA / "manifest" / "run-record.jsonl").read_bytes().split(b"\n")
+    hidden = tmp_path / ".paritrace" / "runtime-1" / "invocation-1"
+    hidden.mkdir(parents=True)
+    (hidden / "run-record.jsonl").write_bytes(lines[0] + b"\n" + lines[1][:100])
+    (attempt,) = manifest_of("records", tmp_path, base=tmp_path).attempts
+    assert attempt.requests[0].state is RequestState.STARTED_ONLY
+    assert attempt.stop.word == "interrupted; cause unknown"
+    (refusal,) = refused_of("records", tmp_path, base=tmp_path)
+    assert refusal.endswith("line 2: the file ends in the middle of a value (torn)")
+
+
+def test_the_tool_is_recognised_by_what_lies_there(tmp_path: Path) -> None:
+    bench(tmp_path / "tb", [trial("a.1", True)])
+    written(tmp_path / "swe" / "r.json", report())
+    places = {
+        "inspect": DATA / "inspect",
+        "harbor": DATA / "harbor" / "alpha",
+        "swebench": tmp_path / "swe",
+        "terminal-bench": tmp_path / "tb",
+        "nemo-fabric": DATA / "nemo_fabric",
+        "records": DATA / "manifest",
+    }
+    assert {name: tool_of(path) for name, path in places.items()} == {name: name for name in TOOLS}
+    assert tool_of(tmp_path / "nothing") is None
+
+
+def test_names_of_configurations_fit_their_paths(tmp_path: Path) -> None:
+    with pytest.raises(RequestError) as refused:
+        import_attempts("inspect", [DATA, DATA], base=tmp_path)
+    assert refused.value.code == "configuration_names"
+    with pytest.raises(RequestError) as refused:
+        import_attempts("excel", [DATA], base=tmp_path)
+    assert refused.value.code == "unknown_tool"
