@@ -148,7 +148,7 @@ class LinuxTable:
         if isinstance(error, ProcessLookupError):  # it was there when the file was opened
             return Gone()
         if not isinstance(error, FileNotFoundError):
-            return Unreadable(f"process {pid} of another user cannot be read: {error.strerror}")
+            return Unreadable(f"process {pid} cannot be read: {error.strerror}")
         try:
             self._signal(pid, 0)
         except ProcessLookupError:
