@@ -10,8 +10,10 @@ from msgspec.structs import replace
 from paritrace.compare.call_columns import CallColumns
 from paritrace.errors import EvidenceError
 from paritrace.evidence import codec
-from paritrace.evidence.calls import Call, Slot
+from paritrace.evidence.calls import Call, Counts, Detail, Moments, Slot
 from paritrace.evidence.journal import Account, Block, JournalReader
+from paritrace.evidence.kernels import available
+from paritrace.evidence.line_blocks import PAYS_OFF_FROM, apart
 from paritrace.testing.strategies import A_CALL, HEADER, damaged, journals
 
 HEAD = codec.encode_mark(HEADER)
@@ -24,13 +26,14 @@ def pieces(data: bytes, chunk_bytes: int) -> Iterator[bytes]:
     return (data[start : start + chunk_bytes] for start in range(0, len(data), chunk_bytes))
 
 
-def in_blocks(data: bytes, chunk_bytes: int) -> Read:
+def in_blocks(data: bytes, chunk_bytes: int, *, num_bytes: int = 0) -> Read:
     """Calls, everything else in its order, and the account, as blocks give them."""
-    reader = JournalReader(pieces(data, chunk_bytes), name="j")
+    reader = JournalReader(pieces(data, chunk_bytes), name="j", num_bytes=num_bytes)
     columns, others = CallColumns(), list[object]()
     for block in reader.blocks():
         if isinstance(block, Block):
             columns.extend(block.calls)
+            others += [codec.decode_row(line) for line in block.details.lines]
         others += [record for _, record in block.others] if isinstance(block, Block) else block
     columns.settle()
     calls = [*columns, *(record for record in others if isinstance(record, Call))]
@@ -60,28 +63,28 @@ def test_blocks_hold_what_is_read_one_by_one(data: bytes, chunk_bytes: int) -> N
     assert in_blocks(data, chunk_bytes) == wanted
 
 
-@pytest.mark.parametrize(
-    "lines",
-    [
-        LINE * 3,
-        LINE[:-1] + b"," + LINE,  # two calls on one line
-        LINE[:-2] + b"\n" + LINE[:-1] + b"]\n",  # a bracket on the wrong line
-        LINE + LINE[:40] + b"\n" + LINE,
-        LINE.replace(b"0f0f", b"0F0F") + LINE,
-        LINE.replace(b'"0f0f', b'"f0f') + LINE,
-        LINE.replace(b'["c",1,', b'["c",9223372036854775808,') + LINE,
-        LINE.replace(b'["c",1,', b'["c",18446744073709551616,') + LINE,
-        LINE.replace(b'["c",1,', b'["c",01,') + LINE,
-        LINE.replace(b'["c",1,', b'["c",1.5,') + LINE,
-        LINE.replace(b'["c",1,', b'["c", 1 ,') + LINE,
-        LINE.replace(b",0]]]", b"]]]") + LINE,  # a slot without its last field
-        LINE.replace(b",0]]]", b",2]]]") + LINE,
-        codec.encode_row(A_CALL) + LINE,  # a gap
-        b"\n" + LINE,
-        b'["c"]\n' + LINE,
-        b'["c",\n' + LINE,
-    ],
-)
+UNPLAIN = [
+    LINE * 3,
+    LINE[:-1] + b"," + LINE,  # two calls on one line
+    LINE[:-2] + b"\n" + LINE[:-1] + b"]\n",  # a bracket on the wrong line
+    LINE + LINE[:40] + b"\n" + LINE,
+    LINE.replace(b"0f0f", b"0F0F") + LINE,
+    LINE.replace(b'"0f0f', b'"f0f') + LINE,
+    LINE.replace(b'["c",1,', b'["c",9223372036854775808,') + LINE,
+    LINE.replace(b'["c",1,', b'["c",18446744073709551616,') + LINE,
+    LINE.replace(b'["c",1,', b'["c",01,') + LINE,
+    LINE.replace(b'["c",1,', b'["c",1.5,') + LINE,
+    LINE.replace(b'["c",1,', b'["c", 1 ,') + LINE,
+    LINE.replace(b",0]]]", b"]]]") + LINE,  # a slot without its last field
+    LINE.replace(b",0]]]", b",2]]]") + LINE,
+    codec.encode_row(A_CALL) + LINE,  # a gap
+    b"\n" + LINE,
+    b'["c"]\n' + LINE,
+    b'["c",\n' + LINE,
+]
+
+
+@pytest.mark.parametrize("lines", UNPLAIN)
 def test_lines_that_are_not_plainly_right_read_as_before(lines: bytes) -> None:
     data = HEAD + lines
     beyond = b"9223372036854775808" in lines
@@ -91,3 +94,69 @@ def test_lines_that_are_not_plainly_right_read_as_before(lines: bytes) -> None:
             CallColumns().take([call for call in JournalReader([data], name="j") if isinstance(call, Call)])
         return
     assert in_blocks(data, 1 << 16) == one_by_one(data, 1 << 16)
+
+
+needs_numba = pytest.mark.skipif(not available(), reason="numba, the extra `fast`, is not installed")
+A_DETAIL = Detail(
+    call=1,
+    side="o",
+    slot=0,
+    bits="ab" * 8,
+    xor="ab" * 4,
+    regions="ab" * 8,
+    elements="",
+    moments=Moments(1.5, -2.25e-7, 0.0, None, 3.0),
+    counts=Counts(0, 0, 0, 0, 0, 0, 0),
+    samples="ab" * 8,
+    degenerate=False,
+)
+DETAIL = codec.encode_row(A_DETAIL)
+DETAILS = (
+    DETAIL,
+    DETAIL.replace(b"null,null]", b'null,"tag"]'),
+    DETAIL.replace(b'"o",', b'"x",'),
+    DETAIL.replace(b'["d",1,', b'["d",-9223372036854775808,'),
+    DETAIL.replace(b"1.5", b"1e400"),
+    DETAIL.replace(b"1.5", b"15E-1"),
+    DETAIL.replace(b"1.5", b"01.5"),
+    DETAIL.replace(b"1.5", b"1."),
+    DETAIL.replace(b"1.5", b"123456789012345678901"),
+    DETAIL.replace(b"[1.5", b"[null,1.5"),
+    DETAIL.replace(b"false", b"falsy"),
+    DETAIL.replace(b"[0,0,0,0,0,0,0]", b"null"),
+    DETAIL.replace(b"[0,0,0,0,0,0,0]", b"[0,0,0,0,0,0,-0]"),
+    DETAIL.replace(b"ab", b"AB"),
+    DETAIL[:-2] + b"\n",
+)
+
+
+@needs_numba
+def test_a_compiled_pass_takes_apart_what_the_others_read() -> None:
+    for lines in (*UNPLAIN, *DETAILS, *(one + other for one in DETAILS for other in DETAILS), LINE + DETAIL + LINE):
+        if b"9223372036854775808" not in lines or lines.startswith(b'["d"'):
+            data = HEAD + lines
+            assert compiled(data, 1 << 16) == in_order(one_by_one(data, 1 << 16)), lines
+    assert apart(LINE * 2 + DETAIL) is not None  # it was not idle
+
+
+@needs_numba
+@settings(suppress_health_check=[HealthCheck.too_slow], deadline=None, max_examples=30)
+@given(st.one_of(journals, damaged()), st.integers(1, 2000))
+def test_a_compiled_pass_reads_whatever_the_others_read(data: bytes, chunk_bytes: int) -> None:
+    try:
+        wanted = one_by_one(data, chunk_bytes)
+    except EvidenceError as refused:
+        with pytest.raises(EvidenceError, match=refused.code or ""):
+            compiled(data, chunk_bytes)
+        return
+    assert compiled(data, chunk_bytes) == in_order(wanted)
+
+
+def compiled(data: bytes, chunk_bytes: int) -> Read:
+    return in_order(in_blocks(data, chunk_bytes, num_bytes=PAYS_OFF_FROM))
+
+
+def in_order(read: Read) -> Read:
+    """Summaries stand apart from the other records of a block; among themselves they keep their order."""
+    calls, others, account = read
+    return calls, sorted(others, key=lambda told: told.startswith("Detail(")), account

@@ -1,6 +1,5 @@
 """The calls of one session as columns: a call is a row of numbers until somebody asks for it (CP-17, PF-9, PF-10)."""
 
-from array import array
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import chain
 from typing import Any, overload
@@ -11,11 +10,14 @@ from msgspec.structs import astuple
 
 from paritrace.evidence.call_batches import (
     CALL_FIELDS,
+    COLUMNS,
     FROM_ORIGIN,
+    NO_CALLS,
+    OF_SLOTS,
     CallBatch,
     batch_of,
-    empty_columns,
     hex_words,
+    joined,
     sources_of,
 )
 from paritrace.evidence.calls import Call, How, Slot
@@ -26,20 +28,24 @@ Bits = str | Gap[CaptureGap]
 
 PLAIN = 0  # in `odd`: the bits are the number in `bits`
 BLOCK = 1024  # calls made at once when all are read in order
+JOINED = 8192  # calls taken in before their numbers are made narrow
 KEPT = 4096  # calls that were asked for one by one and are kept made
 
 
 class CallColumns(Sequence[Call]):
-    """A sequence of calls that takes about 200 bytes for one with three slots; made calls equal those taken in.
+    """A sequence of calls that takes about 110 bytes for one with three slots; made calls equal those taken in.
 
-    `take` appends in any order, `settle` sorts by id; after that the columns are NumPy arrays: one value per call of
+    `take` appends in any order, `settle` sorts by id; after that the columns are NumPy arrays, as narrow as their
+    numbers allow: one value per call of
     `CALL_FIELDS`, and per slot `name`, `kind`, `bits` (uint64), `odd` (0, or 1 + place in `odd_values` where the bits
     are a gap or no 16 hex digits), `source`, `output` and `how`. The slots of call i are those from `first[i]` to
     `first[i + 1]`, its outputs from `middle[i]` on.
     """
 
     def __init__(self) -> None:
-        self._growing = empty_columns()
+        self._growing: list[CallBatch] = []
+        self._waiting: list[CallBatch] = []  # batches that are too small to be kept as they are
+        self._num_waiting = 0
         self._columns: dict[str, Numbers] = {}
         self._values: dict[str, memoryview] = {}  # the same, an item at a time as a plain number
         self._made: dict[int, Call] = {}
@@ -65,11 +71,14 @@ class CallColumns(Sequence[Call]):
 
     def extend(self, batch: CallBatch) -> None:
         """Append calls that are columns already; `odd` says 0 or what `_bits` of these columns gave."""
-        for name, values in batch.columns.items():
-            column = self._growing[name]
-            if values.itemsize > column.itemsize:
-                column = self._growing[name] = array(values.typecode, column)
-            column.extend(values if values.typecode == column.typecode else array(column.typecode, values))
+        self._waiting.append(batch)
+        self._num_waiting += len(batch)
+        if self._num_waiting >= JOINED:
+            self._join()
+
+    def _join(self) -> None:
+        self._growing.append(joined(self._waiting or [NO_CALLS]))
+        self._waiting, self._num_waiting = [], 0
 
     def _bits(self, bits: Sequence[Bits]) -> tuple[Sequence[int], Sequence[int]]:
         texts = [value if type(value) is str else _NOTHING for value in bits]
@@ -88,8 +97,9 @@ class CallColumns(Sequence[Call]):
 
     def settle(self) -> None:
         """Bring the calls into the order of their ids; nothing is taken in after that."""
-        columns = {name: _settled(column) for name, column in self._growing.items()}
-        self._growing = {}
+        self._join()
+        columns = {name: np.concatenate([batch.columns[name] for batch in self._growing]) for name in COLUMNS}
+        self._growing = []
         order = np.argsort(columns["id"], kind="stable")
         self._adopt(columns, None if bool((order[1:] > order[:-1]).all()) else order)
 
@@ -100,17 +110,16 @@ class CallColumns(Sequence[Call]):
         if order is not None:
             slots = _runs(first[:-1][order], counts[order])
             for name in list(columns):
-                columns[name] = columns[name][order if name in CALL_FIELDS or name in ("inputs", "outputs") else slots]
+                columns[name] = columns[name][slots if name in OF_SLOTS else order]
             first = np.concatenate(([0], np.cumsum(counts[order])))
-        columns["first"] = first
-        columns["middle"] = first[:-1] + columns["inputs"]
-        self._columns = {name: np.ascontiguousarray(column) for name, column in columns.items()}
-        self._values = {name: column.data for name, column in self._columns.items()}
+        columns["first"] = first = first.astype(np.int32 if first[-1] < 1 << 31 else np.int64)
+        columns["middle"] = (first[:-1] + columns["inputs"]).astype(first.dtype)
+        self._columns = columns
+        self._values = {name: column.data for name, column in columns.items()}
 
     def where(self, mask: Numbers) -> "CallColumns":
         """Only the calls for which `mask` is true."""
         found = CallColumns()
-        found._growing = {}
         found.odd_values, found._odd_places = self.odd_values, self._odd_places
         plain = {name: column for name, column in self._columns.items() if name not in ("first", "middle")}
         found._adopt(plain, np.flatnonzero(mask))
@@ -127,6 +136,9 @@ class CallColumns(Sequence[Call]):
         """Give a call's outputs other bits, one for each."""
         start = int(self._columns["middle"][index])
         numbers, odd = self._bits(bits)
+        if max(odd, default=PLAIN) > np.iinfo(self._columns["odd"].dtype).max:
+            self._columns["odd"] = self._columns["odd"].astype(np.int64)
+            self._values["odd"] = self._columns["odd"].data
         for place, (number, code) in enumerate(zip(numbers, odd, strict=True)):
             self._columns["bits"][start + place] = number
             self._columns["odd"][start + place] = code
@@ -166,7 +178,7 @@ class CallColumns(Sequence[Call]):
         return f"{int(self._columns['bits'][place]):016x}" if odd == PLAIN else self.odd_values[odd - 1]
 
     def __len__(self) -> int:
-        return len(self._columns["id"]) if self._columns else len(self._growing["id"])
+        return len(self._columns["id"]) if self._columns else sum(map(len, self._growing)) + self._num_waiting
 
     @overload
     def __getitem__(self, index: int) -> Call: ...
@@ -242,10 +254,6 @@ _ALL_FIELDS = Call.__struct_fields__
 _MAKE: Callable[..., Call] = Call  # from a list of its fields
 _NOTHING = "0" * 16  # stands where there are no bits
 _HOW: Mapping[int, How] = {how.value: how for how in How}
-
-
-def _settled(column: "array[int]") -> Numbers:
-    return np.frombuffer(column, dtype=np.dtype(column.typecode)) if column else np.array([], dtype=column.typecode)
 
 
 def _runs(starts: Numbers, lengths: Numbers) -> Numbers:

@@ -1,7 +1,6 @@
 """The full summaries of one session, packed: each is unpacked when somebody asks for it (CP-17)."""
 
-from array import array
-from bisect import bisect_left
+from bisect import bisect_right
 from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import Any
@@ -12,120 +11,116 @@ import numpy.typing as npt
 import zstandard
 
 from paritrace.evidence.calls import Detail
+from paritrace.evidence.line_blocks import DetailLines
 
 PACKED = 256  # summaries in one block: unpacking takes some 300 us, and 128 blocks are kept unpacked
 BLOCKS_KEPT = 128
 SIDES = ("i", "o")
+MOST_CALL, MOST_SLOT = 1 << 62, 1 << 31  # beyond them, a summary is kept by itself
 Key = tuple[int, str, int]
+Numbers = npt.NDArray[Any]
 
 
 class DetailStore(Mapping[Key, Detail]):
     """Summaries by call id, side and slot; of two for the same slot the later one counts."""
 
     def __init__(self) -> None:
-        self._waiting: list[Detail] = []
-        self._blocks: list[bytes] = []
-        self._calls, self._slots = array("q"), array("q")  # of each in the order of arrival; a slot's is 2 n + side
-        self._degenerate = array("b")
-        self._order: npt.NDArray[np.int64] | None = None
-        self._sorted = array("q")
-        self._summarised: set[int] = set()  # calls: nine in ten have none
+        self._blocks: list[bytes] = []  # lines of JSON, compressed
+        self._starts: list[int] = []  # the number of arrival of the first summary of each block
+        self._size = 0
+        self._growing: list[tuple[Numbers, Numbers, Numbers]] = []
+        self._columns = (_NOTHING, _NOTHING, _NOTHING.astype(np.bool_))  # call, 2 n + side, degenerate, as they arrived
+        self._order = self._sorted = _NOTHING
+        self._ids: memoryview[int] = _NOTHING.data  # of `_sorted`
         self._odd: dict[Key, Detail] = {}  # what does not fit the columns
         self._unpacked = lru_cache(maxsize=BLOCKS_KEPT)(self._unpack)
 
     def take(self, detail: Detail) -> None:
         """Append a summary."""
-        if detail.side not in SIDES or not 0 <= detail.slot < 1 << 31 or not -(1 << 62) < detail.call < 1 << 62:
-            self._odd[detail.call, detail.side, detail.slot] = detail
-            return
-        self._calls.append(detail.call)
-        self._summarised.add(detail.call)
-        self._slots.append(2 * detail.slot + (detail.side == "o"))
-        self._degenerate.append(detail.degenerate)
-        self._wait_for_others([detail])
+        self.take_all([detail])
 
     def take_all(self, details: Sequence[Detail]) -> None:
-        """Append summaries, at less cost for each."""
-        calls, slots = [detail.call for detail in details], [2 * detail.slot for detail in details]
-        sides = [detail.side for detail in details]
-        if not details or set(sides) - set(SIDES) or min(slots) < 0 or max(slots) >= 1 << 32:
-            fits = False
-        else:
-            fits = min(calls) > -(1 << 62) and max(calls) < 1 << 62
-        if not fits:
-            for detail in details:
-                self.take(detail)
-            return
-        self._calls.extend(calls)
-        self._summarised.update(calls)
-        self._slots.extend([slot + (side == "o") for slot, side in zip(slots, sides, strict=True)])
-        self._degenerate.extend([detail.degenerate for detail in details])
-        self._wait_for_others(details)
+        """Append summaries."""
+        plain = [detail for detail in details if _is_plain(detail)]
+        for detail in details:
+            if not _is_plain(detail):
+                self._odd[detail.call, detail.side, detail.slot] = detail
+        self.take_lines(
+            DetailLines(
+                np.array([detail.call for detail in plain], np.int64),
+                np.array([2 * detail.slot + (detail.side == "o") for detail in plain], np.int64),
+                np.array([detail.degenerate for detail in plain], np.bool_),
+                [_encoder.encode(detail) for detail in plain],
+            )
+        )
 
-    def _wait_for_others(self, details: Sequence[Detail]) -> None:
-        self._waiting += details
-        self._order = None
-        while len(self._waiting) >= PACKED:
-            packed = zstandard.ZstdCompressor(level=1).compress(_encoder.encode(self._waiting[:PACKED]))
-            self._blocks.append(packed)
-            self._waiting = self._waiting[PACKED:]
+    def take_lines(self, details: DetailLines) -> None:
+        """Append summaries that are lines still."""
+        if not len(details):
+            return
+        self._growing.append((details.calls, details.slots, details.degenerate))
+        compressor = zstandard.ZstdCompressor(level=1)
+        for start in range(0, len(details), PACKED):
+            text = b",".join(details.lines[start : start + PACKED])
+            self._starts.append(self._size + start)
+            self._blocks.append(compressor.compress(b"[" + text + b"]"))
+        self._size += len(details)
 
     def _unpack(self, block: int) -> list[Detail]:
         return _decoder.decode(zstandard.ZstdDecompressor().decompress(self._blocks[block]))
 
-    def degenerate(self, calls: npt.NDArray[np.int64]) -> list[tuple[int, int]]:
+    def degenerate(self, calls: Numbers) -> list[tuple[int, int]]:
         """Index in `calls` (rising ids) and slot of every degenerate input."""
-        found: dict[tuple[int, int], bool] = {}
-        wanted = (
-            np.flatnonzero(np.frombuffer(self._slots, np.int64) % 2 == 0) if self._slots else np.array([], np.int64)
-        )
-        ids = np.frombuffer(self._calls, np.int64)[wanted] if self._calls else np.array([], np.int64)
-        places = np.searchsorted(calls, ids)
-        for which, place, call in zip(wanted.tolist(), places.tolist(), ids.tolist(), strict=True):
-            if place < len(calls) and calls[place] == call:
-                found[place, self._slots[which] // 2] = bool(self._degenerate[which])
-        return [key for key, degenerate in found.items() if degenerate]
+        self._settle()
+        ids, slots, degenerate = self._columns
+        wanted = np.flatnonzero(slots % 2 == 0)
+        places = np.searchsorted(calls, ids[wanted])
+        known = np.append(calls, -1)[places] == ids[wanted]
+        wanted, places = wanted[known & (places < len(calls))], places[known & (places < len(calls))]
+        last = dict(zip(zip(places.tolist(), (slots[wanted] // 2).tolist(), strict=True), wanted.tolist(), strict=True))
+        return [key for key, which in last.items() if degenerate[which]]
 
     def __getitem__(self, key: Key) -> Detail:
         which = self._which(key)
         return self._odd[key] if which < 0 else self._at(which)
 
     def _at(self, which: int) -> Detail:
-        block, place = divmod(which, PACKED)
-        return self._unpacked(block)[place] if block < len(self._blocks) else self._waiting[place]
+        block = bisect_right(self._starts, which) - 1
+        return self._unpacked(block)[which - self._starts[block]]
 
     def get(self, key: Key, default: Any = None) -> Any:
         """As of a dict; most slots have no summary, and that is found soon."""
-        if key[0] not in self._summarised and not self._odd:
-            return default
         which = self._which(key)
         return self._at(which) if which >= 0 else self._odd.get(key, default)
 
     def _which(self, key: Key) -> int:
         """The number of arrival of the last summary of a slot, -1 if there is none."""
         call, side, slot = key
-        if side not in SIDES or not -(1 << 62) < call < 1 << 62:
+        if side not in SIDES or not -MOST_CALL < call < MOST_CALL:
             return -1
-        if self._order is None:
-            self._settle()
-        ids = self._sorted
-        at = bisect_left(ids, call)
-        if at == len(ids) or ids[at] != call:
-            return -1
-        wanted, last = 2 * slot + (side == "o"), -1
-        while at < len(ids) and ids[at] == call:
-            which = int(self._order[at])  # type: ignore[index]  # settled above
-            last = which if self._slots[which] == wanted else last
-            at += 1
-        return last
+        self._settle()
+        at = bisect_right(self._ids, call) - 1  # rising by call, then by arrival
+        wanted = 2 * slot + (side == "o")
+        while at >= 0 and self._ids[at] == call:
+            which = int(self._order[at])
+            if self._columns[1][which] == wanted:
+                return which
+            at -= 1
+        return -1
 
     def _settle(self) -> None:
-        calls = np.array(self._calls, dtype=np.int64)
+        if not self._growing:
+            return
+        columns = [self._columns, *self._growing]
+        calls, slots, degenerate = (np.concatenate(column) for column in zip(*columns, strict=True))
+        self._columns, self._growing = (calls, slots, degenerate), []
         self._order = np.argsort(calls, kind="stable")
-        self._sorted = array("q", calls[self._order].tobytes())
+        self._sorted = calls[self._order]
+        self._ids = self._sorted.data
 
     def __iter__(self) -> Iterator[Key]:
-        pairs = zip(self._calls, self._slots, strict=True)
+        self._settle()
+        pairs = zip(self._columns[0].tolist(), self._columns[1].tolist(), strict=True)
         yield from dict.fromkeys((call, SIDES[slot % 2], slot // 2) for call, slot in pairs)
         yield from self._odd
 
@@ -133,8 +128,13 @@ class DetailStore(Mapping[Key, Detail]):
         return sum(1 for _ in self)
 
     def __bool__(self) -> bool:
-        return bool(self._calls or self._odd)
+        return bool(self._size or self._odd)
 
 
-_encoder = msgspec.msgpack.Encoder()
-_decoder = msgspec.msgpack.Decoder(list[Detail])
+def _is_plain(detail: Detail) -> bool:
+    return detail.side in SIDES and 0 <= detail.slot < MOST_SLOT and -MOST_CALL < detail.call < MOST_CALL
+
+
+_NOTHING = np.array([], np.int64)
+_encoder = msgspec.json.Encoder()
+_decoder = msgspec.json.Decoder(list[Detail])

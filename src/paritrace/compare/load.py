@@ -129,7 +129,7 @@ def _take_block(found: Recorded, block: Block[Record | Loss], settings: Settings
     latest, seen = found.latest, 0
     for place, record in block.others:
         if place > seen:
-            latest, seen = left[place - 1], place
+            latest, seen = int(left[place - 1]), place
         kind = type(record)
         if kind is Detail:
             assert isinstance(record, Detail)  # for the type checker
@@ -141,7 +141,8 @@ def _take_block(found: Recorded, block: Block[Record | Loss], settings: Settings
         else:
             found.latest = latest
             _take(found, record, settings)
-    found.latest = left[-1] if len(left) > seen else latest
+    found.latest = int(left[-1]) if len(left) > seen else latest
+    found.details.take_lines(block.details)
     found.details.take_all(details)
     found.tagged = found.tagged or any(detail.semantics is not None for detail in details)
     _keep_columns(found, block.calls, settings)
@@ -150,10 +151,11 @@ def _take_block(found: Recorded, block: Block[Record | Loss], settings: Settings
 
 def _keep_columns(found: Recorded, calls: CallBatch, settings: Settings) -> None:
     if settings.steps is not None:
-        contexts = set(calls.columns["context"])
-        unwanted = {c for c in contexts if (at := found.contexts.get(c)) and not settings.takes_step(at.step)}
+        contexts = calls.columns["context"]
+        known = ((c, found.contexts.get(c)) for c in np.unique(contexts).tolist())
+        unwanted = [c for c, at in known if at and not settings.takes_step(at.step)]
         if unwanted:
-            calls = calls.where([context not in unwanted for context in calls.columns["context"]])
+            calls = calls.where(~np.isin(contexts, unwanted))
     found.calls.extend(calls)
 
 

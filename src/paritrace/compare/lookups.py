@@ -30,7 +30,7 @@ def looked_up(column: Numbers, table: Mapping[int, int]) -> Numbers:
     for key, word in table.items():
         if low <= key <= high:
             known[key - low], words[key - low] = True, word
-    places = column - low
+    places = np.subtract(column, low, dtype=np.int64)
     if not known[places].all():
         raise KeyError(int(column[~known[places]][0]))
     found: Numbers = words[places]

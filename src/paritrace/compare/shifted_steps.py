@@ -28,7 +28,8 @@ class ShiftedJournal:
         """As the journal's own."""
         for block in self._journal.blocks():
             if isinstance(block, Block):
-                yield Block(block.calls, [(place, self._record(record)) for place, record in block.others])
+                others = [(place, self._record(record)) for place, record in block.others]
+                yield Block(block.calls, others, block.details)
             else:
                 yield [self._shifted(record) for record in block]
 

@@ -3,27 +3,24 @@
 from array import array
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import chain, compress, repeat
-from operator import add
+from itertools import chain
 from typing import Any, Literal
 
 import msgspec
+import numpy as np
+import numpy.typing as npt
 
 from paritrace.evidence.calls import Call
 
 CALL_START = b'["c",'
 CALL_FIELDS = tuple(name for name in Call.__struct_fields__ if name not in ("inputs", "outputs"))
-WIDE = frozenset(
-    {"id", "left", "parent", "link", "start_ns", "duration_ns"}
-)  # grow with the run; others are ids of few
-TYPECODES: Mapping[str, str] = (
-    {name: "q" if name in WIDE else "i" for name in CALL_FIELDS}
-    | dict.fromkeys(("inputs", "outputs", "name", "kind", "odd", "output"), "i")
-    | {"bits": "Q", "source": "q", "how": "b"}
-)
-OF_SLOTS = frozenset({"name", "kind", "bits", "odd", "source", "output", "how"})
+SLOT_COLUMNS = ("name", "kind", "bits", "odd", "source", "output", "how")
+COLUMNS = (*CALL_FIELDS, "inputs", "outputs", *SLOT_COLUMNS)
+OF_SLOTS = frozenset(SLOT_COLUMNS)
 FROM_ORIGIN = -(1 << 31)  # in `output`: `source` is the id of an origin, or -1
 BITS_DIGITS = 16
+WIDTHS = (np.int8, np.int16, np.int32)
+Numbers = npt.NDArray[Any]
 
 _SlotRow = tuple[int, int, str, tuple[int, int] | int, Literal[0, 1]]  # as `Slot`, written whole and without a gap
 _rows: msgspec.json.Decoder[list[Any]] = msgspec.json.Decoder(
@@ -39,29 +36,33 @@ class CallBatch:
     number that the taker gave to bits that are none), `source` and `output` (`FROM_ORIGIN`: an origin's id), `how`.
     """
 
-    columns: Mapping[str, "array[int]"]
+    columns: Mapping[str, Numbers]
 
     def __len__(self) -> int:
         return len(self.columns["id"])
 
-    def where(self, wanted: Sequence[bool]) -> "CallBatch":
+    def where(self, wanted: Numbers) -> "CallBatch":
         """Only the calls of which `wanted` is true."""
-        counts = map(add, self.columns["inputs"], self.columns["outputs"])
-        slots = list(chain.from_iterable(map(repeat, wanted, counts)))
-        return CallBatch(
-            {
-                name: array(column.typecode, compress(column, slots if name in OF_SLOTS else wanted))
-                for name, column in self.columns.items()
-            }
-        )
+        slots = np.repeat(wanted, self.columns["inputs"].astype(np.int64) + self.columns["outputs"])
+        return CallBatch({name: column[slots if name in OF_SLOTS else wanted] for name, column in self.columns.items()})
 
 
-def empty_columns() -> "dict[str, array[int]]":
-    """A column for each name, without a number in it."""
-    return {name: array(code) for name, code in TYPECODES.items()}
+def joined(batches: Sequence[CallBatch]) -> CallBatch:
+    """All calls of the batches, in their order; whole numbers in as few bytes as hold them."""
+    columns = {name: np.concatenate([batch.columns[name] for batch in batches]) for name in COLUMNS}
+    return CallBatch({name: column if name == "bits" else _narrow(column) for name, column in columns.items()})
 
 
-NO_CALLS = CallBatch(empty_columns())
+def _narrow(column: Numbers) -> Numbers:
+    low, high = (int(column.min()), int(column.max())) if len(column) else (0, 0)
+    for width in WIDTHS:
+        bounds = np.iinfo(width)
+        if bounds.min <= low and high <= bounds.max:
+            return column.astype(width)
+    return column.astype(np.int64)
+
+
+NO_CALLS = CallBatch({name: np.array([], np.uint64 if name == "bits" else np.int8) for name in COLUMNS})
 
 
 def decode_calls(lines: Sequence[bytes]) -> CallBatch | None:
@@ -88,37 +89,30 @@ def _batch(rows: Sequence[Sequence[Any]]) -> CallBatch | None:
     return batch_of(
         dict(zip(CALL_FIELDS, numbers, strict=True))
         | {"inputs": list(map(len, inputs)), "outputs": list(map(len, outputs))}
-        | {"name": names, "kind": kinds, "bits": words, "odd": array("i", bytes(4 * len(slots))), "how": hows}
+        | {"name": names, "kind": kinds, "bits": words, "odd": bytes(len(slots)), "how": hows}
         | sources_of(sources)
     )
 
 
-def sources_of(sources: Iterable[tuple[int, int] | int]) -> dict[str, Iterable[int]]:
+def sources_of(sources: Iterable[tuple[int, int] | int]) -> dict[str, Sequence[int]]:
     """The columns `source` and `output` of slots."""
     pairs = [(source, FROM_ORIGIN) if type(source) is int else source for source in sources]
     first, second = zip(*pairs, strict=True) if pairs else ((), ())
     return {"source": first, "output": second}
 
 
-def batch_of(values: Mapping[str, Iterable[int]]) -> CallBatch:
+def batch_of(values: Mapping[str, Sequence[int]]) -> CallBatch:
     """Columns from their numbers.
 
     Raises:
         OverflowError: one does not fit 64 bits.
     """
-    return CallBatch({name: numbers(TYPECODES[name], column) for name, column in values.items()})
+    bits = {"bits": np.array(array("Q", values["bits"]), np.uint64)}
+    return CallBatch({name: _numbers(column) for name, column in values.items() if name != "bits"} | bits)
 
 
-def numbers(typecode: str, values: Iterable[int]) -> "array[int]":
-    """An array of the numbers; of 64 bits where they do not fit the type."""
-    if isinstance(values, array):
-        return values
-    try:
-        return array(typecode, values)
-    except OverflowError:
-        if typecode in "qQ":
-            raise
-        return array("q", values)
+def _numbers(values: Sequence[int]) -> Numbers:
+    return np.array(array("q", list(values) if isinstance(values, bytes) else values), np.int64)
 
 
 def hex_words(texts: Sequence[str]) -> "array[int] | None":

@@ -23,7 +23,7 @@ _GOLDEN, _FIRST, _SECOND = U64(GOLDEN), U64(FIRST), U64(SECOND)
 _27, _30, _31 = U64(27), U64(30), U64(31)
 
 
-def _cached(function: Any) -> Any:
+def cached(function: Any) -> Any:
     """Compiled at the first call, without the interpreter's lock; kept on disk where numba may write."""
     try:
         return njit(nogil=True, error_model="numpy", cache=True)(function)
@@ -31,7 +31,7 @@ def _cached(function: Any) -> Any:
         return njit(nogil=True, error_model="numpy")(function)
 
 
-@_cached
+@cached
 def mixes(bits: Any) -> Any:
     """The sum of the mix of each element."""
     total = U64(0)
@@ -44,7 +44,7 @@ def mixes(bits: Any) -> Any:
     return total
 
 
-@_cached
+@cached
 def indexed_mixes(bits: Any, starts: Any, length: Any) -> Any:
     """The sum of mix(element + mix(index)); runs of `length` elements begin at the indices `starts`."""
     total = U64(0)
@@ -62,14 +62,14 @@ def indexed_mixes(bits: Any, starts: Any, length: Any) -> Any:
     return total
 
 
-@_cached
+@cached
 def wide_bfloat16(bits: Any, wide: Any) -> None:
     """The same numbers as float32."""
     for i in range(bits.size):
         wide[i] = U32(U32(bits[i]) << U32(16))
 
 
-@_cached
+@cached
 def wide_float16(bits: Any, wide: Any) -> None:
     """The same numbers as float32, by whole numbers only: a flush of subnormals to zero must not change them."""
     numbers = wide.view(F32)
@@ -84,13 +84,13 @@ def wide_float16(bits: Any, wide: Any) -> None:
         wide[i] = U32(wide[i] | U32(U32(bits[i] & U16(0x8000)) << U32(16)))
 
 
-@_cached
+@cached
 def widen(tallies: Any, low: Any, high: Any) -> None:
     """Widens the bounds of the keys."""
     tallies[LOW], tallies[HIGH] = min(tallies[LOW], low), max(tallies[HIGH], high)
 
 
-@_cached
+@cached
 def bounds_32(bits: Any, smallest_normal: Any, tallies: Any) -> Any:
     """The bounds of the finite float32 as ordered keys, and the counts of the rest; whether all are finite."""
     infinity = U32(0x7F800000)
@@ -114,7 +114,7 @@ def bounds_32(bits: Any, smallest_normal: Any, tallies: Any) -> Any:
     return highest < infinity
 
 
-@_cached
+@cached
 def small_32(bits: Any, smallest_normal: Any, tallies: Any) -> None:
     """Counts zeros and subnormals."""
     small, zero, negative = U32(0), U32(0), U32(0)
@@ -128,7 +128,7 @@ def small_32(bits: Any, smallest_normal: Any, tallies: Any) -> None:
     tallies[SUBNORMAL] += I64(small) - I64(zero)
 
 
-@_cached
+@cached
 def large_32(bits: Any, tallies: Any) -> None:
     """Counts what is not finite, and widens the bounds by the rest."""
     infinity = U32(0x7F800000)
@@ -145,7 +145,7 @@ def large_32(bits: Any, tallies: Any) -> None:
             widen(tallies, key, key)
 
 
-@_cached
+@cached
 def bounds_64(bits: Any, tallies: Any) -> Any:
     """The same for float64."""
     infinity, smallest_normal = U64(0x7FF0000000000000), U64(0x0010000000000000)
@@ -171,7 +171,7 @@ def bounds_64(bits: Any, tallies: Any) -> Any:
     return highest < infinity
 
 
-@_cached
+@cached
 def large_64(bits: Any, tallies: Any) -> None:
     """Counts what is not finite, and widens the bounds by the rest."""
     infinity, largest = U64(0x7FF0000000000000), I64(0x7FFFFFFFFFFFFFFF)
@@ -188,7 +188,7 @@ def large_64(bits: Any, tallies: Any) -> None:
             widen(tallies, key, key)
 
 
-@_cached
+@cached
 def finite_only(numbers: Any) -> Any:
     """A copy with 0 in place of what is not finite."""
     copy = np.empty(numbers.size, numbers.dtype)
@@ -197,7 +197,7 @@ def finite_only(numbers: Any) -> Any:
     return copy
 
 
-@_cached
+@cached
 def moments(numbers: Any, sums: Any, squares: Any) -> None:
     """Adds finite numbers and their squares to the lanes, four rows per visit of a lane; lane 0 comes first."""
     fours = numbers.size - numbers.size % (4 * LANES)
@@ -214,7 +214,7 @@ def moments(numbers: Any, sums: Any, squares: Any) -> None:
             squares[lane] += value * value
 
 
-@_cached
+@cached
 def only_squares(numbers: Any, squares: Any) -> None:
     """Adds the squares to the lanes, in the same order; NaN and infinity show in the lanes."""
     fours = numbers.size - numbers.size % (4 * LANES)
@@ -229,7 +229,7 @@ def only_squares(numbers: Any, squares: Any) -> None:
             squares[lane] += value * value
 
 
-@_cached
+@cached
 def summary_float32(bits: Any, sums: Any, squares: Any, tallies: Any) -> Any:
     """The element sum; lanes and tallies are added to. So for the other three formats below."""
     total = U64(0)
@@ -242,7 +242,7 @@ def summary_float32(bits: Any, sums: Any, squares: Any, tallies: Any) -> Any:
     return total
 
 
-@_cached
+@cached
 def summary_bfloat16(bits: Any, sums: Any, squares: Any, tallies: Any) -> Any:
     total = U64(0)
     scratch = np.empty(BLOCK, U32)
@@ -257,7 +257,7 @@ def summary_bfloat16(bits: Any, sums: Any, squares: Any, tallies: Any) -> Any:
     return total
 
 
-@_cached
+@cached
 def summary_float16(bits: Any, sums: Any, squares: Any, tallies: Any) -> Any:
     total = U64(0)
     scratch = np.empty(BLOCK, U32)
@@ -272,7 +272,7 @@ def summary_float16(bits: Any, sums: Any, squares: Any, tallies: Any) -> Any:
     return total
 
 
-@_cached
+@cached
 def summary_float64(bits: Any, sums: Any, squares: Any, tallies: Any) -> Any:
     total = U64(0)
     for start in range(0, bits.size, BLOCK):
@@ -284,7 +284,7 @@ def summary_float64(bits: Any, sums: Any, squares: Any, tallies: Any) -> Any:
     return total
 
 
-@_cached
+@cached
 def state_float32(bits: Any, squares: Any) -> Any:
     """The element sum; the lanes of the squares are added to. So for the other three formats below."""
     total = U64(0)
@@ -295,7 +295,7 @@ def state_float32(bits: Any, squares: Any) -> Any:
     return total
 
 
-@_cached
+@cached
 def state_bfloat16(bits: Any, squares: Any) -> Any:
     total = U64(0)
     scratch = np.empty(BLOCK, U32)
@@ -308,7 +308,7 @@ def state_bfloat16(bits: Any, squares: Any) -> Any:
     return total
 
 
-@_cached
+@cached
 def state_float16(bits: Any, squares: Any) -> Any:
     total = U64(0)
     scratch = np.empty(BLOCK, U32)
@@ -321,7 +321,7 @@ def state_float16(bits: Any, squares: Any) -> Any:
     return total
 
 
-@_cached
+@cached
 def state_float64(bits: Any, squares: Any) -> Any:
     total = U64(0)
     for start in range(0, bits.size, BLOCK):

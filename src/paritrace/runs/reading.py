@@ -80,7 +80,8 @@ class Run:
             recorded = self.session(session_id).row.role is Role.RECORD  # such a session writes a run record alone
             return JournalReader((), name=str(path), missing="" if recorded else "no journal was begun")
         chunks = self._files.iter_chunks(path, chunk_bytes=JOURNAL_CHUNK_BYTES)
-        return JournalReader(chunks, name=str(path), missing=self._shortfall(session_id, path))
+        size = self._files.size(path)
+        return JournalReader(chunks, name=str(path), missing=self._shortfall(session_id, size), num_bytes=size)
 
     def journal_bytes(self, session_id: str) -> Iterator[bytes]:
         """Yield the bytes of a session's journal as they lie there, for a look that is quicker than reading."""
@@ -139,10 +140,9 @@ class Run:
     ) -> None:
         self.close()
 
-    def _shortfall(self, session_id: str, path: Path) -> str:
+    def _shortfall(self, session_id: str, size: int) -> str:
         receipt = self.session(session_id).receipt
         sealed = None if receipt is None else receipt.files.get(JOURNAL_NAME)
-        size = self._files.size(path)
         if sealed is None or size >= sealed.num_bytes:
             return ""
         return f"the file ends {sealed.num_bytes - size} bytes before what was sealed"
