@@ -120,7 +120,9 @@ class DetailStore(Mapping[Key, Detail]):
 
     def __iter__(self) -> Iterator[Key]:
         self._settle()
-        pairs = zip(self._columns[0].tolist(), self._columns[1].tolist(), strict=True)
+        calls: list[int] = self._columns[0].tolist()
+        slots: list[int] = self._columns[1].tolist()
+        pairs = zip(calls, slots, strict=True)
         yield from dict.fromkeys((call, SIDES[slot % 2], slot // 2) for call, slot in pairs)
         yield from self._odd
 
