@@ -5,6 +5,7 @@ from typing import Any
 from msgspec import Struct
 
 from paritrace.attempts.accounts import Accounting, AccountingSource, Usage
+from paritrace.attempts.gaps import AttemptGap, Noted
 from paritrace.attempts.importers.plain_json import members
 from paritrace.attempts.origins import Origin
 
@@ -79,12 +80,14 @@ def legacy_accounting(trajectory: Trajectory, origin: Origin) -> Accounting | No
     """
     metrics = trajectory.final_metrics
     usages = list(_inherited(trajectory, origin))
+    gaps: tuple[Noted, ...] = ()
     if metrics is not None:
         place = Origin(source=origin.source, pointer=origin.pointer + "/final_metrics")
         usages.insert(0, totals_usage(metrics, place, model=trajectory.agent.model_name))
+        gaps = violations(metrics, place)
     if not usages:
         return None
-    return Accounting(source=AccountingSource.LEGACY, usage=tuple(usages), complete=None, origin=origin)
+    return Accounting(source=AccountingSource.LEGACY, usage=tuple(usages), gaps=gaps, origin=origin)
 
 
 def totals_usage(metrics: FinalMetrics, origin: Origin, *, model: str | None) -> Usage:
@@ -98,6 +101,15 @@ def totals_usage(metrics: FinalMetrics, origin: Origin, *, model: str | None) ->
         work_shown=True,
         origin=origin,
     )
+
+
+def violations(metrics: FinalMetrics, origin: Origin) -> tuple[Noted, ...]:
+    """Returns the gap of totals whose cached tokens are more than the prompt that is to include them."""
+    cached, prompt = metrics.total_cached_tokens, metrics.total_prompt_tokens
+    if cached is None or prompt is None or cached <= prompt:
+        return ()
+    detail = f"{cached:,} cached tokens of {prompt:,} prompt tokens: they cannot be a part of them, as ATIF defines"
+    return (Noted(reason=AttemptGap.CONVENTION_VIOLATED, detail=detail, origin=origin),)
 
 
 def _inherited(trajectory: Trajectory, origin: Origin) -> "list[Usage]":

@@ -79,7 +79,7 @@ def attempt_of(trial: Trial, *, configuration: str, judge: Judge, legacy: Accoun
         invocations=tuple(_invocations(result, origin)),
         fields=_fields(result),
         content_sha256=trial.sha256,
-        gaps=tuple(_gaps(result, origin, legacy=accounting is None and legacy is not None)),
+        gaps=tuple(_gaps(result, origin, legacy=legacy if accounting is None else None)),
         origin=origin,
     )
 
@@ -191,9 +191,10 @@ def _invocations(result: TrialResult, origin: Origin) -> Iterable[Invocation]:
         )
 
 
-def _gaps(result: TrialResult, origin: Origin, *, legacy: bool) -> Iterable[Noted]:
-    if legacy:
-        yield Noted(reason=AttemptGap.LEGACY_ONLY, detail="only its trajectory counts tokens", origin=origin)
+def _gaps(result: TrialResult, origin: Origin, *, legacy: Accounting | None) -> Iterable[Noted]:
+    if legacy is not None:
+        yield Noted(reason=AttemptGap.LEGACY_ONLY, detail="only its trajectory counts tokens", origin=legacy.origin)
+        yield from legacy.gaps
     if result.exception_info is not None and result.agent_result is None:
         yield Noted(reason=AttemptGap.RAISED_WITHOUT_ACCOUNTING, origin=_at(origin, "/exception_info"))
 

@@ -2,6 +2,8 @@
 
 from collections.abc import Iterable
 
+from msgspec.structs import replace
+
 from paritrace.attempts.accounts import RunTotal
 from paritrace.attempts.gaps import AttemptGap, Noted
 from paritrace.attempts.importers.collecting import Collecting, Named, recorded
@@ -39,7 +41,7 @@ def _configuration(logs: list[Log], name: str) -> Configuration:
         attempts_complete=all(_planned(log.header) is not None for log in logs),
         relation=Relation.INDEPENDENT,
         fields=_fields(specs[0], logs[0].header),
-        totals=tuple(total for log in logs for total in _total(log)),
+        totals=tuple(_total(logs)),
         gaps=tuple(gap for log in logs for gap in _inventory_gaps(log)),
         origin=logs[0].origin,
     )
@@ -62,11 +64,23 @@ def _fields(spec: EvalSpec, header: Header) -> dict[str, str | None]:
     }
 
 
-def _total(log: Log) -> Iterable[RunTotal]:
-    accounting = accounting_of(log.header.stats.model_usage, origin=log.origin, pointer="/stats/model_usage")
-    if accounting is not None:
-        spec = log.header.eval
-        yield RunTotal(id=spec.eval_id or spec.run_id or log.origin.source, accounting=accounting)
+def _total(logs: list[Log]) -> Iterable[RunTotal]:
+    """Yields what the logs say that they used in all, together: the attempts of all of them are held against it."""
+    found = [
+        accounting
+        for log in logs
+        if (accounting := accounting_of(log.header.stats.model_usage, origin=log.origin, pointer="/stats/model_usage"))
+        is not None
+    ]
+    if len(found) == len(logs):
+        whole = replace(
+            found[0],
+            usage=tuple(usage for one in found for usage in one.usage),
+            costs=tuple(cost for one in found for cost in one.costs),
+        )
+        spec = logs[0].header.eval
+        name = spec.eval_id or spec.run_id or logs[0].origin.source
+        yield RunTotal(id=name if len(logs) == 1 else f"{len(logs)} logs", accounting=whole)
 
 
 def _inventory_gaps(log: Log) -> Iterable[Noted]:

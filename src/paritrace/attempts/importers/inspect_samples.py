@@ -151,8 +151,8 @@ def usage_of(usage: ModelUsage, *, model: str, origin: Origin, response_id: str 
     return Usage(
         model=model,
         input_tokens=_whole_tokens(usage.input_tokens),
-        cached_input_tokens=_whole_tokens(cached),
-        cache_write_input_tokens=_whole_tokens(written),
+        cached_input_tokens=_whole_tokens(cached, otherwise=0 if shown.nothing_else else None),
+        cache_write_input_tokens=_whole_tokens(written, otherwise=0 if shown.nothing_else else None),
         output_tokens=_whole_tokens(usage.output_tokens),
         reasoning_tokens=_whole_tokens(usage.reasoning_tokens),
         input_includes_cache=shown.input_includes_cache,
@@ -187,7 +187,7 @@ def _costs(usages: Mapping[str, ModelUsage], places: Mapping[str, Origin]) -> It
 
 
 def _accounting(sample: Sample, origin: Origin) -> Accounting | None:
-    complete = None if sample.error is None and not sample.error_retries else False
+    complete = sample.error is None and not sample.error_retries
     return accounting_of(sample.model_usage, origin=origin, pointer="/model_usage", complete=complete)
 
 
@@ -266,7 +266,7 @@ def _gaps(sample: Sample, origin: Origin) -> Iterable[Noted]:
             detail="tries before this one: only their errors were kept; what they used is in the run's total alone",
             origin=_at(origin, "/error_retries"),
         )
-    if sample.error is not None and not sample.model_usage:
+    if sample.error is not None and not sample.model_usage and not isinstance(sample.events, list):
         yield Noted(reason=AttemptGap.RAISED_WITHOUT_ACCOUNTING, origin=_at(origin, "/error"))
 
 
@@ -276,8 +276,8 @@ def _whole(seconds: float | None, sample: Sample) -> float | None:
     return seconds_between(sample.started_at, sample.completed_at)
 
 
-def _whole_tokens(count: int | None) -> int | None:
-    return count if count is not None and count >= 0 else None
+def _whole_tokens(count: int | None, *, otherwise: int | None = None) -> int | None:
+    return count if count is not None and count >= 0 else otherwise
 
 
 def _escaped(name: str) -> str:

@@ -10,7 +10,7 @@ from msgspec import Struct
 
 from paritrace.attempts.accounts import Accounting, AccountingSource
 from paritrace.attempts.gaps import AttemptGap, Noted
-from paritrace.attempts.importers.atif import FinalMetrics, totals_usage
+from paritrace.attempts.importers.atif import FinalMetrics, totals_usage, violations
 from paritrace.attempts.importers.collecting import Collecting, Named, recorded, typed, unix_ns
 from paritrace.attempts.importers.plain_json import members
 from paritrace.attempts.importers.reading import Document, Evidence
@@ -244,9 +244,17 @@ def _bundled(
         accounting=accounting,
         fields={"harness": bundle.harness, "adapter": bundle.adapter_id, "model": bundle.model},
         content_sha256=document.sha256,
-        gaps=(Noted(reason=AttemptGap.LEGACY_ONLY, detail="only its trajectory counts tokens", origin=origin),),
+        gaps=tuple(_legacy_gaps(telemetry, origin)),
         origin=origin,
     )
+
+
+def _legacy_gaps(telemetry: tuple[FinalMetrics, Origin] | None, origin: Origin) -> Iterable[Noted]:
+    if telemetry is None:
+        yield Noted(reason=AttemptGap.USAGE_ABSENT, origin=origin)
+        return
+    yield Noted(reason=AttemptGap.LEGACY_ONLY, detail="only its trajectory counts tokens", origin=telemetry[1])
+    yield from violations(*telemetry)
 
 
 def _verdict(bundle: Bundle, origin: Origin) -> Iterable[Evaluation]:

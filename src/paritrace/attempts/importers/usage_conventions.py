@@ -14,10 +14,11 @@ class Counts(Struct, frozen=True):
 
 
 class Proven(Struct, frozen=True):
-    """None: the numbers prove nothing."""
+    """None: the numbers prove nothing. `nothing_else`: a cache counter that is not there is zero."""
 
     input_includes_cache: bool | None
     output_includes_reasoning: bool | None
+    nothing_else: bool = False
 
 
 def proven(counts: Counts) -> Proven:
@@ -36,4 +37,4 @@ def proven(counts: Counts) -> Proven:
     beside = counts.total - counts.input_tokens - counts.output_tokens
     if beside == 0:
         return Proven(True if too_much is None else None, True)
-    return Proven(False, True) if beside == cache else Proven(too_much, None)
+    return Proven(False, True, nothing_else=True) if beside == cache else Proven(too_much, None)
