@@ -25,7 +25,7 @@ from paritrace.attempts.manifest import Attempt, Configuration, Execution, Relat
 from paritrace.attempts.origins import Origin
 from paritrace.errors import EvidenceError
 
-RESULT, LOCK, CONFIG, LOG = "result.json", "lock.json", "config.json", "job.log"
+RESULT, LOCK, CONFIG, LOG, TRIAL_LOG = "result.json", "lock.json", "config.json", "job.log", "trial.log"
 TRAJECTORY = Path("agent") / "trajectory.json"
 _RETRYING = re.compile(r"Trial (\S+) failed with exception (\w+)\. Retrying")
 
@@ -41,7 +41,9 @@ class Job(Struct, frozen=True):
 
 
 def is_job(folder: Path) -> bool:
-    """Says whether a folder looks like a Harbor job: trials below it, and its own lock or result beside them."""
+    """Says whether a folder looks like a Harbor job, and not like one of its trials, which has the same files."""
+    if (folder / TRIAL_LOG).is_file():
+        return False
     return (folder / CONFIG).is_file() and ((folder / LOCK).is_file() or (folder / RESULT).is_file())
 
 

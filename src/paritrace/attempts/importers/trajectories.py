@@ -19,10 +19,10 @@ from paritrace.attempts.traces import Trace
 def trajectories(path: Path, evidence: Evidence) -> Iterator[Trace]:
     """Yields the trajectories below a path, in order of its files, one at a time; what cannot be read is told."""
     evidence.root(path)
-    if path.is_dir() and harbor.is_job(path):
-        yield from _of_job(path, evidence)
-    elif path.is_dir() and (path / harbor.TRAJECTORY).is_file():
+    if path.is_dir() and (path / harbor.TRAJECTORY).is_file():
         yield from _of_trial(path, evidence)
+    elif path.is_dir() and harbor.is_job(path):
+        yield from _of_job(path, evidence)
     elif path.suffix == ".eval":
         yield from _of_log(path, evidence)
     elif path.is_dir():

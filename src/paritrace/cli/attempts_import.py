@@ -1,0 +1,79 @@
+"""`paritrace attempts import`: what an evaluation tool left, as a manifest (AT-16)."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from paritrace.cli.options import json_option
+from paritrace.cli.output import note, write_json, write_json_bytes, write_text
+
+if TYPE_CHECKING:
+    from paritrace.attempts.importers.collecting import Imported
+
+TOOLS = ("inspect", "harbor", "swebench", "terminal-bench", "nemo-fabric", "records")
+_PATH = click.Path(path_type=Path)
+
+
+@click.command()
+@click.argument("tool", type=click.Choice(TOOLS))
+@click.argument("paths", nargs=-1, required=True, type=_PATH, metavar="PATH...")
+@click.option("-o", "--output", type=_PATH, metavar="FILE", help="Write the manifest to FILE [default: stdout].")
+@click.option(
+    "--configuration",
+    "configurations",
+    multiple=True,
+    metavar="NAME",
+    help="Name of a path's configuration, once for each PATH in order [default: the path's own name].",
+)
+@json_option
+def import_results(
+    tool: str, paths: tuple[Path, ...], output: Path | None, configurations: tuple[str, ...], as_json: bool
+) -> None:
+    """Write the manifest of what TOOL left at each PATH; each PATH is one configuration.
+
+    What was planned comes from the tool's own list. Every figure keeps its file, digest and place. What cannot be read
+    is refused by file and line on stderr and noted in the manifest, and the rest is read.
+    """
+    from paritrace.attempts.importers.importing import import_attempts
+    from paritrace.evidence.codec import encode_document
+    from paritrace.files import LOCAL
+
+    base = Path() if output is None else output.parent
+    imported = import_attempts(tool, paths, base=base, configurations=configurations)
+    for refusal in imported.refusals:
+        note(f"not read: {refusal}")
+    document = encode_document(imported.manifest)
+    if output is None:
+        write_json_bytes(document)
+        return
+    LOCAL.replace(output, document)
+    if as_json:
+        write_json(_told(imported, output))
+    else:
+        write_text(_screen(imported, output))
+
+
+def _told(imported: "Imported", output: Path) -> dict[str, object]:
+    manifest = imported.manifest
+    return {
+        "manifest": str(output),
+        "configurations": [one.id for one in manifest.configurations],
+        "num_attempts": len(manifest.attempts),
+        "num_found": sum(one.present for one in manifest.attempts),
+        "num_sources": len(manifest.sources),
+        "refused": [str(refusal) for refusal in imported.refusals],
+    }
+
+
+def _screen(imported: "Imported", output: Path) -> str:
+    manifest = imported.manifest
+    lines = [f"{output}: what {manifest.importer} left, {len(manifest.sources):,} files with their digests"]
+    for one in manifest.configurations:
+        own = [attempt for attempt in manifest.attempts if attempt.configuration_id == one.id]
+        planned = "planned" if one.attempts_complete else "seen; nothing says how many were planned"
+        lines.append(f"  {one.id}: {len(own):,} attempts {planned}, {sum(a.present for a in own):,} found")
+    if imported.refusals:
+        lines.append(f"  {len(imported.refusals):,} times something was not read: see above, or `gaps` of the manifest")
+    verb = "compare" if len(manifest.configurations) > 1 else "summarize"
+    return "\n".join([*lines, f"next: paritrace attempts {verb} {output}"])
