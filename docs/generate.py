@@ -13,6 +13,7 @@ from docs.figures import with_figures, with_peers, with_placed
 from paritrace.cli.entry import COMMANDS, PROGRAM, load_command, paritrace
 from paritrace.cli.options import options_by_key
 from paritrace.cli.schema import FORMATS, schema_text
+from paritrace.reports.attempts.vocabulary import CLAIMS, GAPS, REQUEST_STATES, STATES
 from paritrace.reports.wording import CLASSES, GROUPS, REASONS
 
 Word = TypeVar("Word", bound=StrEnum)
@@ -113,6 +114,10 @@ VOCABULARY: dict[str, dict[str, str]] = {
     "Classes of difference": _plain(CLASSES),
     "Where a difference comes from": _plain(GROUPS),
     "Why a call has no counterpart": _plain(REASONS),
+    "States of attempts": _plain(STATES),
+    "States of requests": _plain(REQUEST_STATES),
+    "Gaps of attempts": _plain(GAPS),
+    "Claims about configurations": _plain(CLAIMS),
 }
 
 

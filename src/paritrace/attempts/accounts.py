@@ -8,7 +8,7 @@ from msgspec import Meta, Struct
 from paritrace.attempts.gaps import Noted
 from paritrace.attempts.origins import Id, Origin, Whole
 
-Amount = Annotated[float, Meta(ge=0)]
+Amount = Annotated[float, Meta(ge=0.0)]
 
 
 class Counting(StrEnum):

@@ -12,10 +12,10 @@ from paritrace.attempts.result import Claim, Tipping
 from paritrace.attempts.statistics.anytime import anytime_interval
 from paritrace.attempts.statistics.paired import paired_difference, sign_flip
 from paritrace.attempts.statistics.proportions import mcnemar
-from paritrace.attempts.statistics.records import Estimate, Interval, NotEstimable
-from paritrace.evidence.gaps import Gap
+from paritrace.attempts.statistics.records import Absent, Estimate, Interval, NotEstimable
 
 Values = Sequence[float] | Array
+ROUNDING = 1e-12  # a mean of verdicts that is smaller is zero
 
 
 class Analysis(Struct, frozen=True):
@@ -33,7 +33,7 @@ class Claimed(Struct, frozen=True):
 
     claim: Claim
     reasons: tuple[str, ...]
-    worst_case_interval: Interval | Gap[NotEstimable]
+    worst_case_interval: Interval | Absent
     tipping: tuple[Tipping, ...]
 
 
@@ -45,14 +45,14 @@ def claimed(baseline: Side, candidate: Side, analysis: Analysis, *, names: tuple
     """
     complete = differences(baseline, candidate)
     value = fsum(complete) / len(complete) if len(complete) else 0.0
-    if not value:
+    if abs(value) < ROUNDING:
         why = "no matched task has a verdict on both sides" if not len(complete) else "the mean difference is zero"
         return Claimed(Claim.UNDETERMINED, (why,), _none_of(complete), ())
     path = path_against(baseline, candidate, sign=value, low=analysis.low, high=analysis.high)
     worst = worst_case(baseline, candidate, sign=value, low=analysis.low, high=analysis.high)
     interval = interval_of(worst, analysis)
     holds = excludes_zero(complete, analysis, sign=value)
-    tipping = [_tipping("sign", path, lambda found: _mean(found) * value > 0, names=names)]
+    tipping = [_tipping("sign", path, lambda found: _mean(found) * value > ROUNDING, names=names)]
     if not holds:
         why = f"the declared analysis ({analysis_name(analysis)}) does not exclude zero on the evaluated attempts"
         return Claimed(Claim.UNDETERMINED, (why,), interval, tuple(tipping))
@@ -65,11 +65,11 @@ def claimed(baseline: Side, candidate: Side, analysis: Analysis, *, names: tuple
 
 def excludes_zero(values: Values, analysis: Analysis, *, sign: float) -> bool:
     """Whether the declared analysis finds a difference of this sign; where it cannot be computed it finds none."""
-    if not len(values) or _mean(values) * sign <= 0:
+    if not len(values) or _mean(values) * sign <= ROUNDING:
         return False
     if analysis.anytime or analysis.test is PrimaryTest.PAIRED_T:
         interval = interval_of(values, analysis)
-        return not isinstance(interval, Gap) and not interval.low <= 0 <= interval.high
+        return not isinstance(interval, Absent) and not interval.low <= 0 <= interval.high
     alpha = 1 - analysis.level
     if analysis.test is PrimaryTest.SIGN_FLIP:
         return sign_flip(list(values)).p_value < alpha
@@ -79,7 +79,7 @@ def excludes_zero(values: Values, analysis: Analysis, *, sign: float) -> bool:
     return mcnemar(int((whole > 0).sum()), int((whole < 0).sum())).p_value < alpha
 
 
-def interval_of(values: Values, analysis: Analysis) -> Interval | Gap[NotEstimable]:
+def interval_of(values: Values, analysis: Analysis) -> Interval | Absent:
     """Returns the interval that belongs to an analysis: the t interval, or the one that holds at every look."""
     if analysis.anytime:
         reach = analysis.high - analysis.low
@@ -128,5 +128,5 @@ def _mean(values: Values) -> float:
     return fsum(values) / len(values) if len(values) else 0.0
 
 
-def _none_of(values: Values) -> Gap[NotEstimable]:
-    return Gap(NotEstimable.ZERO_VARIANCE if len(values) else NotEstimable.NO_DATA)
+def _none_of(values: Values) -> Absent:
+    return Absent(NotEstimable.ZERO_VARIANCE if len(values) else NotEstimable.NO_DATA)

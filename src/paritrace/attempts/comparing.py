@@ -9,18 +9,17 @@ from msgspec.structs import replace
 from paritrace.attempts.cautions import across
 from paritrace.attempts.claims import Analysis, Claimed, claimed, interval_of
 from paritrace.attempts.completion import Side, bounds, differences, side_of
-from paritrace.attempts.details import basis_name, evaluator_name
+from paritrace.attempts.details import evaluator_name
 from paritrace.attempts.manifest import Manifest, Primary, PrimaryTest
 from paritrace.attempts.matching import Task, matching
-from paritrace.attempts.result import Claim, FieldAgreement, OfConfiguration, PairOf
+from paritrace.attempts.result import Claim, CostDifference, FieldAgreement, OfConfiguration, PairOf
 from paritrace.attempts.statistics.paired import holm, minimum_detectable, paired_difference, sign_flip
 from paritrace.attempts.statistics.proportions import mcnemar
 from paritrace.attempts.statistics.quantiles import t_p_value
-from paritrace.attempts.statistics.records import Estimate, NotEstimable, TaskOutcomes, TestResult
+from paritrace.attempts.statistics.records import Absent, Estimate, NotEstimable, TaskOutcomes, TestResult
 from paritrace.attempts.tallies import JudgedTasks, Tally
 from paritrace.correspondence.vocabulary import Agreement
 from paritrace.evidence.coverage import CoverageState
-from paritrace.evidence.gaps import Gap
 
 DEFAULT_LEVEL = 0.95
 
@@ -61,13 +60,13 @@ def compared(
         primary=primary is not None,
         matching=tasks,
         fields=_fields(*sides),
-        difference=Gap(NotEstimable.NOT_COMPARABLE),
-        bounds=Gap(NotEstimable.NOT_COMPARABLE),
-        worst_case_interval=Gap(NotEstimable.NOT_COMPARABLE),
-        anytime_interval=Gap(NotEstimable.NOT_COMPARABLE),
+        difference=Absent(NotEstimable.NOT_COMPARABLE),
+        bounds=Absent(NotEstimable.NOT_COMPARABLE),
+        worst_case_interval=Absent(NotEstimable.NOT_COMPARABLE),
+        anytime_interval=Absent(NotEstimable.NOT_COMPARABLE),
         tests=(),
-        correlation=Gap(NotEstimable.NOT_COMPARABLE),
-        minimum_detectable=Gap(NotEstimable.NOT_COMPARABLE),
+        correlation=Absent(NotEstimable.NOT_COMPARABLE),
+        minimum_detectable=Absent(NotEstimable.NOT_COMPARABLE),
         claim=Claim.NOT_COMPARABLE,
         claim_reasons=(),
         exploratory=primary is None,
@@ -103,7 +102,7 @@ def _with_outcomes(
         lost=_lost(judges, pair),
     )
     if ranges is None:
-        gap: Gap[NotEstimable] = Gap(NotEstimable.NO_RANGE, "declare it in `score_ranges`")
+        gap: Absent = Absent(NotEstimable.NO_RANGE, "declare it in `score_ranges`")
         why = "nobody declared the lowest and the highest score: missing ones have no worst case"
         return replace(
             found,
@@ -203,9 +202,9 @@ def _outcomes(judge: JudgedTasks, tasks: Sequence[Task]) -> tuple[TaskOutcomes, 
 
 def _difference(
     values: Sequence[float], outcomes: Sequence[Sequence[TaskOutcomes]], *, level: float
-) -> Estimate | Gap[NotEstimable]:
+) -> Estimate | Absent:
     found = paired_difference(values, level=level)
-    if isinstance(found, Gap):
+    if isinstance(found, Absent):
         return found
     attempts = sum(len(task.values) for side in outcomes for task in side)
     left_out = len(outcomes[0]) - len(values)
@@ -218,7 +217,7 @@ def _tests(values: Sequence[float], first: Side, second: Side, *, level: float, 
         return ()
     found: list[TestResult] = []
     by_t = paired_difference(values, level=level)
-    if isinstance(by_t, Estimate) and not isinstance(by_t.standard_error, Gap):
+    if isinstance(by_t, Estimate) and not isinstance(by_t.standard_error, Absent):
         p_value = t_p_value(by_t.value, by_t.standard_error, df=len(values) - 1)
         found.append(TestResult(T_TEST, p_value, len(values), {"df": len(values) - 1}))
     found.append(sign_flip(values))
@@ -230,14 +229,14 @@ def _tests(values: Sequence[float], first: Side, second: Side, *, level: float, 
     return tuple(found)
 
 
-def _correlation(first: Side, second: Side) -> float | Gap[NotEstimable]:
+def _correlation(first: Side, second: Side) -> float | Absent:
     both = (first.num_judged > 0) & (second.num_judged > 0)
     if both.sum() < 2:
-        return Gap(NotEstimable.TOO_FEW_TASKS)
+        return Absent(NotEstimable.TOO_FEW_TASKS)
     mine = first.sums[both] / first.num_judged[both]
     theirs = second.sums[both] / second.num_judged[both]
     if mine.std() < 1e-12 or theirs.std() < 1e-12:
-        return Gap(NotEstimable.ZERO_VARIANCE)
+        return Absent(NotEstimable.ZERO_VARIANCE)
     return float(np.corrcoef(mine, theirs)[0, 1])
 
 
@@ -260,16 +259,16 @@ def _fields(first: OfConfiguration, second: OfConfiguration) -> tuple[FieldAgree
     return tuple(found)
 
 
-def _cost_difference(first: OfConfiguration, second: OfConfiguration) -> dict[str, float] | Gap[NotEstimable]:
+def _cost_difference(first: OfConfiguration, second: OfConfiguration) -> CostDifference | Absent:
     """Mean cost per attempt, baseline minus candidate, under one verified basis and complete sums (AT-8)."""
     if not first.costs or not second.costs:
-        return Gap(NotEstimable.NOT_RECORDED)
-    if [one.basis for one in first.costs] != [one.basis for one in second.costs] or len(first.costs) > 1:
-        return Gap(NotEstimable.DIFFERENT_PRICING)
-    mine, theirs = first.costs[0], second.costs[0]
+        return Absent(NotEstimable.NOT_RECORDED)
+    (mine, *more), (theirs, *others) = first.costs, second.costs
+    if more or others or mine.basis != theirs.basis:
+        return Absent(NotEstimable.DIFFERENT_PRICING)
     if not mine.basis.verified:
-        return Gap(NotEstimable.UNVERIFIED_PRICING)
+        return Absent(NotEstimable.UNVERIFIED_PRICING)
     if {mine.sum.state, theirs.sum.state} != {CoverageState.COMPLETE}:
-        return Gap(NotEstimable.INCOMPLETE)
+        return Absent(NotEstimable.INCOMPLETE)
     means = [one.sum.observed_sum / one.sum.coverage.observed for one in (mine, theirs)]
-    return {basis_name(mine.basis): means[0] - means[1]}
+    return CostDifference(means[0] - means[1], mine.basis)

@@ -9,14 +9,13 @@ from typing import Annotated, assert_never
 from msgspec import Meta, Struct
 
 from paritrace.attempts.result import AttemptsComparison, Claim, OfConfiguration, PairOf, RuleOutcome, Summary
-from paritrace.attempts.statistics.records import Estimate, Interval
+from paritrace.attempts.statistics.records import Absent, Estimate, Interval
 from paritrace.correspondence.vocabulary import Verdict
 from paritrace.evidence.coverage import CoverageState
-from paritrace.evidence.gaps import Gap
 
 FORMAT = "paritrace-attempts-gate"
 VERSION = "1.0"
-Share = Annotated[float, Meta(ge=0, le=1)]
+Share = Annotated[float, Meta(ge=0.0, le=1.0)]
 
 
 class GateRule(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, tag_field="kind"):
@@ -57,7 +56,7 @@ class CostAtMost(GateRule, frozen=True, kw_only=True, tag="cost_at_most"):
     """A configuration's cost is at most this amount, in one currency and under one basis."""
 
     configuration: str
-    amount: Annotated[float, Meta(ge=0)]
+    amount: Annotated[float, Meta(ge=0.0)]
     currency: str = "USD"
 
 
@@ -116,7 +115,7 @@ def _pass_fraction(rule: PassFraction, one: OfConfiguration | None) -> Judgement
     if one is None or len(one.evaluators) != 1:
         return Verdict.UNDETERMINED, f"{rule.configuration} has no combined pass fraction"
     fractions = one.evaluators[0].fractions
-    if isinstance(fractions, Gap) or fractions.worst_case is None:
+    if isinstance(fractions, Absent) or fractions.worst_case is None:
         return Verdict.UNDETERMINED, f"{rule.configuration} has no pass fraction"
     low, high = fractions.worst_case
     said = f"{rule.configuration} passes in [{low:.3f}, {high:.3f}] of its attempts; wanted is {rule.at_least:g}"
@@ -126,10 +125,10 @@ def _pass_fraction(rule: PassFraction, one: OfConfiguration | None) -> Judgement
 
 
 def _no_regression(rule: NoRegression, pair: PairOf | None) -> Judgement:
-    if pair is None or isinstance(pair.difference, Gap) or isinstance(pair.bounds, Gap):
+    if pair is None or isinstance(pair.difference, Absent) or isinstance(pair.bounds, Absent):
         return Verdict.UNDETERMINED, f"{rule.baseline} and {rule.candidate} are not compared"
     interval = pair.difference.interval
-    if isinstance(interval, Gap):
+    if isinstance(interval, Absent):
         return Verdict.UNDETERMINED, "the difference has no interval"
     worst = _worst(pair, interval)
     reach = f"[{worst[0]:+.3f}, {worst[1]:+.3f}]"
@@ -141,7 +140,7 @@ def _no_regression(rule: NoRegression, pair: PairOf | None) -> Judgement:
 
 def _worst(pair: PairOf, interval: Interval) -> tuple[float, float]:
     """The interval widened to what missing verdicts could make of it."""
-    assert not isinstance(pair.bounds, Gap)
+    assert not isinstance(pair.bounds, Absent)
     assert isinstance(pair.difference, Estimate)
     down, up = pair.difference.value - interval.low, interval.high - pair.difference.value
     return min(interval.low, pair.bounds[0] - down), max(interval.high, pair.bounds[1] + up)
@@ -151,7 +150,7 @@ def _claim(rule: MinimumClaim, pair: PairOf | None) -> Judgement:
     if pair is None:
         return Verdict.UNDETERMINED, f"{rule.baseline} and {rule.candidate} are not compared"
     said = f"the claim is: {pair.claim}" + (", exploratory" if pair.exploratory else "")
-    if isinstance(pair.difference, Gap) or pair.exploratory:
+    if isinstance(pair.difference, Absent) or pair.exploratory:
         return Verdict.UNDETERMINED, said
     ahead = rule.baseline if pair.difference.value > 0 else rule.candidate
     enough = (Claim.ROBUST,) if rule.robust else (Claim.ROBUST, Claim.CONDITIONAL)

@@ -16,7 +16,7 @@ from paritrace.attempts.origins import Id, Origin, Sha256, Source, Whole
 FORMAT = "paritrace-attempts"
 VERSION = "1.0"
 
-Seconds = Annotated[float, Meta(ge=0)]
+Seconds = Annotated[float, Meta(ge=0.0)]
 
 
 class Relation(StrEnum):
@@ -201,7 +201,7 @@ class Primary(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=Tru
     candidate: Id
     evaluator: Evaluator | None = None  # None: the only one there is
     test: PrimaryTest = PrimaryTest.PAIRED_T
-    level: Annotated[float, Meta(gt=0, lt=1)] = 0.95
+    level: Annotated[float, Meta(gt=0.0, lt=1.0)] = 0.95
 
 
 class Look(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):

@@ -11,7 +11,7 @@ FORMAT = "paritrace-rate-card"
 VERSION = "1.0"
 PER = 1_000_000  # rates are per million tokens
 
-Rate = Annotated[float, Meta(ge=0)]
+Rate = Annotated[float, Meta(ge=0.0)]
 
 
 class Rates(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):

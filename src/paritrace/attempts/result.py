@@ -11,10 +11,9 @@ from paritrace.attempts.manifest import Evaluator, Primary
 from paritrace.attempts.origins import Source
 from paritrace.attempts.statistics.durations import Incidence
 from paritrace.attempts.statistics.pass_at_k import PassAtK
-from paritrace.attempts.statistics.records import Estimate, Interval, NotEstimable, TestResult
+from paritrace.attempts.statistics.records import Absent, Estimate, Interval, TestResult
 from paritrace.correspondence.vocabulary import Agreement, Verdict
 from paritrace.evidence.coverage import Coverage, CoverageState
-from paritrace.evidence.gaps import Gap
 
 SUMMARY_FORMAT = "paritrace-attempts-summary"
 COMPARISON_FORMAT = "paritrace-attempts-comparison"
@@ -47,7 +46,7 @@ class Caution(Struct, frozen=True):
     about: tuple[str, ...] = ()
 
 
-class Fractions(Struct, frozen=True):
+class Fractions(Struct, frozen=True, tag_field="kind", tag="fractions"):
     """How many attempts passed, with three denominators that always stand together (AT-12).
 
     `evaluated_only` is None where nothing was evaluated. `worst_case`: all that have no verdict failed, or all passed;
@@ -61,7 +60,7 @@ class Fractions(Struct, frozen=True):
     evaluated_only: float | None
     missing_as_failed: float | None
     worst_case: tuple[float, float] | None
-    interval: Interval | Gap[NotEstimable]
+    interval: Interval | Absent
 
 
 class OfEvaluator(Struct, frozen=True):
@@ -69,11 +68,11 @@ class OfEvaluator(Struct, frozen=True):
 
     evaluator: Evaluator | None
     states: dict[str, int]
-    fractions: Fractions | Gap[NotEstimable]
-    mean_over_tasks: Estimate | Gap[NotEstimable]
-    mean_over_attempts: Estimate | Gap[NotEstimable]
-    pass_at_k: tuple[PassAtK, ...] | Gap[NotEstimable]
-    time_to_pass: Incidence | Gap[NotEstimable]
+    fractions: Fractions | Absent
+    mean_over_tasks: Estimate | Absent
+    mean_over_attempts: Estimate | Absent
+    pass_at_k: tuple[PassAtK, ...] | Absent
+    time_to_pass: Incidence | Absent
 
 
 class MatrixCell(Struct, frozen=True):
@@ -248,6 +247,13 @@ class Tipping(Struct, frozen=True):
     sentence: str
 
 
+class CostDifference(Struct, frozen=True, tag_field="kind", tag="cost_difference"):
+    """Mean cost per attempt, baseline minus candidate, under one basis that both have (AT-8)."""
+
+    amount: float
+    basis: PricingBasis
+
+
 class PairOf(Struct, frozen=True):
     """The comparison of two configurations."""
 
@@ -257,19 +263,19 @@ class PairOf(Struct, frozen=True):
     primary: bool
     matching: Matching
     fields: tuple[FieldAgreement, ...]
-    difference: Estimate | Gap[NotEstimable]
-    bounds: tuple[float, float] | Gap[NotEstimable]
-    worst_case_interval: Interval | Gap[NotEstimable]
-    anytime_interval: Interval | Gap[NotEstimable]
+    difference: Estimate | Absent
+    bounds: tuple[float, float] | Absent
+    worst_case_interval: Interval | Absent
+    anytime_interval: Interval | Absent
     tests: tuple[TestResult, ...]
-    correlation: float | Gap[NotEstimable]
-    minimum_detectable: float | Gap[NotEstimable]
+    correlation: float | Absent
+    minimum_detectable: float | Absent
     claim: Claim
     claim_reasons: tuple[str, ...]
     exploratory: bool  # no primary analysis was declared for this pair
     tipping: tuple[Tipping, ...]
     lost: dict[str, tuple[str, ...]]  # by configuration: the attempts at matched tasks without a verdict
-    cost_difference: dict[str, float] | Gap[NotEstimable]
+    cost_difference: CostDifference | Absent
     warnings: tuple[Caution, ...]
 
 

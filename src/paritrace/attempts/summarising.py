@@ -23,7 +23,7 @@ from paritrace.attempts.statistics.durations import Incidence, incidence_of_pass
 from paritrace.attempts.statistics.means import macro_mean, micro_mean
 from paritrace.attempts.statistics.pass_at_k import PassAtK, pass_at_k
 from paritrace.attempts.statistics.proportions import wilson
-from paritrace.attempts.statistics.records import Interval, NotEstimable, TaskOutcomes
+from paritrace.attempts.statistics.records import Absent, Interval, NotEstimable, TaskOutcomes
 from paritrace.attempts.tallies import JudgedTasks, Tally
 from paritrace.attempts.usage import Tokens, token_figures
 from paritrace.evidence.coverage import Coverage, CoverageState, ExpectedGap, coverage, state
@@ -113,15 +113,15 @@ def _of_evaluator(judge: JudgedTasks, relation: Relation, *, level: float) -> Of
     )
 
 
-def _fractions(judge: JudgedTasks, tasks: Sequence[TaskOutcomes], *, level: float) -> Fractions | Gap[NotEstimable]:
+def _fractions(judge: JudgedTasks, tasks: Sequence[TaskOutcomes], *, level: float) -> Fractions | Absent:
     if judge.scored:
-        return Gap(NotEstimable.NOT_BINARY)
+        return Absent(NotEstimable.NOT_BINARY)
     evaluated = sum(len(task.values) for task in tasks)
     planned = sum(task.num for task in tasks)
     passes = round(fsum(value for task in tasks for value in task.values))
-    interval: Interval | Gap[NotEstimable] = Gap(NotEstimable.NOT_ONE_ATTEMPT_PER_TASK)
+    interval: Interval | Absent = Absent(NotEstimable.NOT_ONE_ATTEMPT_PER_TASK)
     if not evaluated:
-        interval = Gap(NotEstimable.NO_DATA)
+        interval = Absent(NotEstimable.NO_DATA)
     elif all(task.num == 1 for task in tasks):
         interval = wilson(passes, evaluated, level=level)
     return Fractions(
@@ -135,24 +135,24 @@ def _fractions(judge: JudgedTasks, tasks: Sequence[TaskOutcomes], *, level: floa
     )
 
 
-def _pass_at_k(tasks: Sequence[TaskOutcomes], relation: Relation) -> tuple[PassAtK, ...] | Gap[NotEstimable]:
+def _pass_at_k(tasks: Sequence[TaskOutcomes], relation: Relation) -> tuple[PassAtK, ...] | Absent:
     if relation is not Relation.INDEPENDENT:
-        return Gap(NotEstimable.NOT_INDEPENDENT, f"the attempts of a task are {relation}")
+        return Absent(NotEstimable.NOT_INDEPENDENT, f"the attempts of a task are {relation}")
     most = max((len(task.values) for task in tasks), default=0)
     found: list[PassAtK] = []
     k = 1
     while k <= min(most, MOST_K):
         one = pass_at_k(tasks, k)
-        if isinstance(one, Gap):
+        if isinstance(one, Absent):
             return one
         found.append(one)
         k *= 2
-    return tuple(found) if found else Gap(NotEstimable.NO_DATA)
+    return tuple(found) if found else Absent(NotEstimable.NO_DATA)
 
 
-def _time_to_pass(judge: JudgedTasks) -> Incidence | Gap[NotEstimable]:
+def _time_to_pass(judge: JudgedTasks) -> Incidence | Absent:
     if judge.num_without_duration:
-        return Gap(NotEstimable.NOT_RECORDED, f"{judge.num_without_duration} attempts have no task duration")
+        return Absent(NotEstimable.NOT_RECORDED, f"{judge.num_without_duration} attempts have no task duration")
     return incidence_of_pass(sorted(judge.endings))
 
 
@@ -192,7 +192,7 @@ def basis_key(basis: PricingBasis) -> tuple[str, ...]:
 
 def _cost_per_pass(costs: Iterable[CostSum], judges: Sequence[OfEvaluator]) -> Iterable[CostPerPass]:
     """Cost per pass, exact only where both are complete; else the least cost over the most passes (AT-13)."""
-    if len(judges) != 1 or isinstance(judges[0].fractions, Gap):
+    if len(judges) != 1 or isinstance(judges[0].fractions, Absent):
         return
     fractions = judges[0].fractions
     most = fractions.passes + fractions.num_attempts - fractions.num_evaluated

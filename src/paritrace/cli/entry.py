@@ -40,6 +40,7 @@ COMMANDS = {
     "capsule": Entry("paritrace.cli.capsule:capsule", "Write a finding's call as a folder that runs by itself."),
     "align": Entry("paritrace.cli.align:align", "Apply a review of pairs to a kept comparison."),
     "propose-map": Entry("paritrace.cli.propose_map:propose_map", "Propose maps of names from sums of parameters."),
+    "attempts": Entry("paritrace.cli.attempts:attempts", "Compare configurations by their attempts at tasks."),
     "export": Entry("paritrace.cli.export:export", "Write a run or a result as files for other programs."),
     "view": Entry("paritrace.cli.view:view", "Show runs and comparisons in the browser, from this machine only."),
     "demo": Entry("paritrace.cli.demo:demo", "Capture and compare two small trainings that differ by one mistake."),

@@ -51,6 +51,14 @@ FORMATS = {
     ),
     "name-map": Format(("paritrace.compare.proposals:NameMap",), "what `propose-map` writes and `compare --map` reads"),
     "policy": Format(("paritrace.compare.policy:Policy",), "a policy of `compare --policy`, written as TOML"),
+    "attempts-manifest": Format(
+        ("paritrace.attempts.manifest:Manifest",), "MANIFEST of `attempts`: what was planned, and its evidence"
+    ),
+    "attempts-summary": Format(("paritrace.attempts.result:Summary",), "`attempts summarize --json`"),
+    "attempts-comparison": Format(("paritrace.attempts.result:AttemptsComparison",), "`attempts compare --json`"),
+    "attempts-explanation": Format(("paritrace.attempts.explaining:Explained",), "`attempts explain --json`"),
+    "attempts-gate": Format(("paritrace.attempts.gate:Gate",), "rules of `attempts --gate`, written as TOML"),
+    "rate-card": Format(("paritrace.attempts.rate_card:RateCard",), "a card of `attempts --rate-card`, as TOML"),
     "catalog": Format(("paritrace.runs.catalog:Catalog",), "`runs ls --json`"),
     "run-summary": Format(("paritrace.runs.showing:RunSummary",), "`runs show --json`"),
     "store-bundle": Format(("paritrace.store.records:Manifest",), "manifest.json, the first member of a bundle"),

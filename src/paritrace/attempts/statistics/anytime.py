@@ -3,13 +3,12 @@
 from collections.abc import Sequence
 from math import fsum, log, sqrt
 
-from paritrace.attempts.statistics.records import Interval, NotEstimable
-from paritrace.evidence.gaps import Gap
+from paritrace.attempts.statistics.records import Absent, Interval, NotEstimable
 
 TUNED_FOR = 100  # the number of tasks at which the interval is narrowest; any choice is valid
 
 
-def anytime_interval(values: Sequence[float], *, low: float, high: float, level: float) -> Interval | Gap[NotEstimable]:
+def anytime_interval(values: Sequence[float], *, low: float, high: float, level: float) -> Interval | Absent:
     """Returns a confidence sequence's interval of the mean of values that lie in [low, high].
 
     The two-sided normal mixture bound for sub-Gaussian observations (Robbins 1970; Howard, Ramdas, McAuliffe and Sekhon
@@ -18,7 +17,7 @@ def anytime_interval(values: Sequence[float], *, low: float, high: float, level:
     """
     num = len(values)
     if not num:
-        return Gap(NotEstimable.NO_DATA)
+        return Absent(NotEstimable.NO_DATA)
     scale = (high - low) / 2
     alpha = 1 - level
     rho = _rho(alpha)

@@ -7,8 +7,7 @@ import numpy as np
 from msgspec import Struct
 from scipy import stats
 
-from paritrace.attempts.statistics.records import NotEstimable
-from paritrace.evidence.gaps import Gap
+from paritrace.attempts.statistics.records import Absent, NotEstimable
 
 
 class Ending(StrEnum):
@@ -19,7 +18,7 @@ class Ending(StrEnum):
     CENSORED = "censored"  # a timeout cut it off
 
 
-class Incidence(Struct, frozen=True):
+class Incidence(Struct, frozen=True, tag_field="kind", tag="incidence"):
     """The cumulative incidence of a pass by time t (Aalen-Johansen), at the times where it rises."""
 
     seconds: tuple[float, ...]
@@ -29,13 +28,13 @@ class Incidence(Struct, frozen=True):
     num_censored: int
 
 
-def incidence_of_pass(durations: Sequence[tuple[float, Ending]]) -> Incidence | Gap[NotEstimable]:
+def incidence_of_pass(durations: Sequence[tuple[float, Ending]]) -> Incidence | Absent:
     """Returns the cumulative incidence of a pass: the sum of S(t-) * passes(t) / at_risk(t).
 
     S is the probability to be still running, by SciPy's Kaplan-Meier estimate over passes and fails.
     """
     if not durations:
-        return Gap(NotEstimable.NOT_RECORDED)
+        return Absent(NotEstimable.NOT_RECORDED)
     times = np.array([seconds for seconds, _ in durations], dtype=float)
     endings = np.array([str(ending) for _, ending in durations])
     at, passes = np.unique(times[endings == Ending.PASS], return_counts=True)

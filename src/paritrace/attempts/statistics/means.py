@@ -5,15 +5,14 @@ from math import fsum, sqrt
 
 from paritrace.attempts.statistics.proportions import clopper_pearson
 from paritrace.attempts.statistics.quantiles import t_interval
-from paritrace.attempts.statistics.records import Estimate, Interval, NotEstimable, TaskOutcomes
-from paritrace.evidence.gaps import Gap
+from paritrace.attempts.statistics.records import Absent, Estimate, Interval, NotEstimable, TaskOutcomes
 
 FEW_TASKS = 20  # below it clustered errors are known to be too small: a permutation test is the better answer
 MACRO = "mean over tasks of the mean over their evaluated attempts"
 MICRO = "mean over evaluated attempts"
 
 
-def macro_mean(tasks: Sequence[TaskOutcomes], *, level: float) -> Estimate | Gap[NotEstimable]:
+def macro_mean(tasks: Sequence[TaskOutcomes], *, level: float) -> Estimate | Absent:
     """Returns the mean over tasks of each task's mean, with a t interval of C - 1 degrees of freedom.
 
     Conditional on the evaluated attempts. Fewer than two tasks, or no variance at all, gives no error and no interval,
@@ -22,7 +21,7 @@ def macro_mean(tasks: Sequence[TaskOutcomes], *, level: float) -> Estimate | Gap
     """
     means = [_mean(task.values) for task in tasks if task.values]
     if not means:
-        return Gap(NotEstimable.NO_DATA)
+        return Absent(NotEstimable.NO_DATA)
     count = len(means)
     value = fsum(means) / count
     error = _standard_error(means)
@@ -38,7 +37,7 @@ def macro_mean(tasks: Sequence[TaskOutcomes], *, level: float) -> Estimate | Gap
     )
 
 
-def micro_mean(tasks: Sequence[TaskOutcomes], *, level: float) -> Estimate | Gap[NotEstimable]:
+def micro_mean(tasks: Sequence[TaskOutcomes], *, level: float) -> Estimate | Absent:
     """Returns the mean over attempts, with the error clustered by task: sqrt(C/(C-1) * sum_c(sum_i dev)^2) / n.
 
     The cluster-robust variance of an intercept (Liang and Zeger 1986), with the correction C/(C-1).
@@ -46,37 +45,35 @@ def micro_mean(tasks: Sequence[TaskOutcomes], *, level: float) -> Estimate | Gap
     there = [task for task in tasks if task.values]
     num = sum(len(task.values) for task in there)
     if not num:
-        return Gap(NotEstimable.NO_DATA)
+        return Absent(NotEstimable.NO_DATA)
     value = fsum(one for task in there for one in task.values) / num
     deviations = [fsum(one - value for one in task.values) for task in there]
     count = len(there)
     spread = fsum(one * one for one in deviations)
-    error: float | Gap[NotEstimable]
+    error: float | Absent
     if count < 2:
-        error = Gap(NotEstimable.TOO_FEW_TASKS)
+        error = Absent(NotEstimable.TOO_FEW_TASKS)
     elif _is_nothing(spread):
-        error = Gap(NotEstimable.ZERO_VARIANCE)
+        error = Absent(NotEstimable.ZERO_VARIANCE)
     else:
         error = sqrt(count / (count - 1) * spread) / num
-    interval = error if isinstance(error, Gap) else t_interval(value, error, df=count - 1, level=level)
+    interval = error if isinstance(error, Absent) else t_interval(value, error, df=count - 1, level=level)
     return Estimate(MICRO, value, error, interval, count, num)
 
 
-def _interval(
-    means: Sequence[float], value: float, error: float | Gap[NotEstimable], *, level: float
-) -> Interval | Gap[NotEstimable]:
-    if not isinstance(error, Gap):
+def _interval(means: Sequence[float], value: float, error: float | Absent, *, level: float) -> Interval | Absent:
+    if not isinstance(error, Absent):
         return t_interval(value, error, df=len(means) - 1, level=level)
     if all(mean == 1.0 for mean in means) or all(mean == 0.0 for mean in means):
         return clopper_pearson(round(fsum(means)), len(means), level=level)
     return error
 
 
-def _standard_error(means: Sequence[float]) -> float | Gap[NotEstimable]:
+def _standard_error(means: Sequence[float]) -> float | Absent:
     if len(means) < 2:
-        return Gap(NotEstimable.TOO_FEW_TASKS)
+        return Absent(NotEstimable.TOO_FEW_TASKS)
     variance = _variance(means)
-    return Gap(NotEstimable.ZERO_VARIANCE) if _is_nothing(variance) else sqrt(variance / len(means))
+    return Absent(NotEstimable.ZERO_VARIANCE) if _is_nothing(variance) else sqrt(variance / len(means))
 
 
 def _variances(tasks: Sequence[TaskOutcomes], means: Sequence[float]) -> dict[str, float]:

@@ -2,13 +2,14 @@
 
 from collections.abc import Sequence
 from math import fsum, sqrt
+from typing import cast
 
 import numpy as np
+import numpy.typing as npt
 from scipy import optimize, stats
 
 from paritrace.attempts.statistics.quantiles import t_interval
-from paritrace.attempts.statistics.records import Estimate, NotEstimable, TestResult
-from paritrace.evidence.gaps import Gap
+from paritrace.attempts.statistics.records import Absent, Estimate, NotEstimable, TestResult
 
 EXACT_PAIRS = 20  # all 2^20 sign flips are computed up to here, beyond it NUM_FLIPS are drawn
 NUM_FLIPS = 100_000
@@ -18,15 +19,15 @@ POWER = 0.8
 ESTIMAND = "mean over matched tasks of baseline minus candidate"
 
 
-def paired_difference(differences: Sequence[float], *, level: float) -> Estimate | Gap[NotEstimable]:
+def paired_difference(differences: Sequence[float], *, level: float) -> Estimate | Absent:
     """Returns the mean of paired differences with its t interval of n - 1 degrees of freedom."""
     num = len(differences)
     if not num:
-        return Gap(NotEstimable.NO_DATA)
+        return Absent(NotEstimable.NO_DATA)
     value = fsum(differences) / num
     variance = fsum((one - value) ** 2 for one in differences) / (num - 1) if num > 1 else 0.0
     if num < 2 or variance < 1e-24:
-        why: Gap[NotEstimable] = Gap(NotEstimable.TOO_FEW_TASKS if num < 2 else NotEstimable.ZERO_VARIANCE)
+        why: Absent = Absent(NotEstimable.TOO_FEW_TASKS if num < 2 else NotEstimable.ZERO_VARIANCE)
         return Estimate(ESTIMAND, value, why, why, num, 0)
     error = sqrt(variance / num)
     return Estimate(ESTIMAND, value, error, t_interval(value, error, df=num - 1, level=level), num, 0)
@@ -44,30 +45,34 @@ def sign_flip(differences: Sequence[float]) -> TestResult:
     exact = len(moved) <= EXACT_PAIRS
     done = stats.permutation_test(
         (moved,),
-        lambda values, axis: values.mean(axis=axis),
+        _means,
         permutation_type="samples",
         vectorized=True,
-        n_resamples=np.inf if exact else NUM_FLIPS,
+        n_resamples=2**EXACT_PAIRS if exact else NUM_FLIPS,
         batch=BATCH,
         rng=np.random.default_rng(SEED),
     )
-    facts: dict[str, float] = {"exact": exact, "num_flips": 2 ** len(moved) if exact else NUM_FLIPS}
+    facts: dict[str, float] = {"exact": float(exact), "num_flips": float(2 ** len(moved) if exact else NUM_FLIPS)}
     return TestResult(
         "sign-flip permutation test", float(done.pvalue), len(differences), facts, seed=None if exact else SEED
     )
 
 
-def minimum_detectable(differences: Sequence[float], *, level: float) -> float | Gap[NotEstimable]:
+def _means(values: npt.NDArray[np.float64], axis: int) -> npt.NDArray[np.float64]:
+    return np.asarray(values.mean(axis=axis))
+
+
+def minimum_detectable(differences: Sequence[float], *, level: float) -> float | Absent:
     """Returns the mean difference that a two-sided paired t test of so many tasks sees with a power of POWER.
 
     By the noncentral t distribution, with the standard deviation that these differences have.
     """
     num = len(differences)
     if num < 2:
-        return Gap(NotEstimable.TOO_FEW_TASKS)
+        return Absent(NotEstimable.TOO_FEW_TASKS)
     deviation = float(np.std(np.array(differences), ddof=1))
     if deviation < 1e-12:
-        return Gap(NotEstimable.ZERO_VARIANCE)
+        return Absent(NotEstimable.ZERO_VARIANCE)
     return deviation * detectable_effect(num, level=level, power=POWER)
 
 
@@ -83,7 +88,7 @@ def detectable_effect(num: int, *, level: float, power: float) -> float:
     most = reach / sqrt(num)
     while short(most) < 0:
         most *= 1.5
-    return float(optimize.brentq(short, 1e-9, most))
+    return float(cast("float", optimize.brentq(short, 1e-9, most)))
 
 
 def holm(p_values: Sequence[float]) -> tuple[float, ...]:

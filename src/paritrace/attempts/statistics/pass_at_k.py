@@ -6,8 +6,7 @@ from math import fsum
 from msgspec import Struct
 from scipy import stats
 
-from paritrace.attempts.statistics.records import NotEstimable, TaskOutcomes
-from paritrace.evidence.gaps import Gap
+from paritrace.attempts.statistics.records import Absent, NotEstimable, TaskOutcomes
 
 
 class PassAtK(Struct, frozen=True):
@@ -20,16 +19,16 @@ class PassAtK(Struct, frozen=True):
     num_tasks: int
 
 
-def pass_at_k(tasks: Sequence[TaskOutcomes], k: int) -> PassAtK | Gap[NotEstimable]:
+def pass_at_k(tasks: Sequence[TaskOutcomes], k: int) -> PassAtK | Absent:
     """Returns both, as means over eligible tasks: 1 - C(n-c, k)/C(n, k) (Chen et al. 2021) and C(c, k)/C(n, k).
 
     k is never lowered because of a task with fewer attempts, and no task is dropped unmentioned.
     """
     if any(value not in (0.0, 1.0) for task in tasks for value in task.values):
-        return Gap(NotEstimable.NOT_BINARY)
+        return Absent(NotEstimable.NOT_BINARY)
     counts = [(len(task.values), round(fsum(task.values))) for task in tasks if len(task.values) >= k]
     if not counts:
-        return Gap(NotEstimable.TOO_FEW_ATTEMPTS, f"no task has {k} evaluated attempts")
+        return Absent(NotEstimable.TOO_FEW_ATTEMPTS, f"no task has {k} evaluated attempts")
     one = fsum(float(stats.hypergeom.sf(0, n, c, k)) for n, c in counts) / len(counts)
     every = fsum(float(stats.hypergeom.pmf(k, n, c, k)) for n, c in counts) / len(counts)
     return PassAtK(k, one, every, len(counts), len(tasks))

@@ -5,8 +5,6 @@ from enum import StrEnum
 
 from msgspec import Struct
 
-from paritrace.evidence.gaps import Gap
-
 
 class NotEstimable(StrEnum):
     """Why a statistic has no value; never 0.0 in its place."""
@@ -27,7 +25,14 @@ class NotEstimable(StrEnum):
     UNVERIFIED_PRICING = "unverified_pricing"
 
 
-class Interval(Struct, frozen=True):
+class Absent(Struct, frozen=True, omit_defaults=True, tag_field="kind", tag="gap"):
+    """A statistic that has no value: a gap with its reason, told from values by `kind`."""
+
+    gap: NotEstimable
+    detail: str | None = None
+
+
+class Interval(Struct, frozen=True, tag_field="kind", tag="interval"):
     """An interval of the population of tasks: what it is made by, and its level."""
 
     low: float
@@ -36,13 +41,13 @@ class Interval(Struct, frozen=True):
     method: str
 
 
-class Estimate(Struct, frozen=True):
+class Estimate(Struct, frozen=True, tag_field="kind", tag="estimate"):
     """An estimate; `standard_error` and `interval` may be gaps of their own. `facts`: what belongs to the method."""
 
     estimand: str
     value: float
-    standard_error: float | Gap[NotEstimable]
-    interval: Interval | Gap[NotEstimable]
+    standard_error: float | Absent
+    interval: Interval | Absent
     num_tasks: int
     num_attempts: int
     facts: Mapping[str, float] = {}
