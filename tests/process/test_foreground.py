@@ -67,6 +67,18 @@ def test_a_signal_that_ended_the_child_is_told_as_a_shell_does() -> None:
     assert done.returncode == 128 + 9
 
 
+def test_a_kill_of_ours_ends_all_that_the_child_started() -> None:
+    """kill -9 cannot be handed on: a guard sees the end, and asks both to end in time (ST-17)."""
+    with subprocess.Popen(
+        outer(sys.executable, "-c", FAMILY), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE
+    ) as ours:
+        assert ours.stdout is not None
+        assert ours.stdout.readline() == b"ready\n"
+        ours.kill()
+        output, _ = ours.communicate(timeout=DEADLINE_SECONDS)  # until both have ended
+    assert sorted(output.splitlines()) == [b"child heard 15", b"grandchild heard 15"]
+
+
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_a_signal_reaches_all_that_the_child_started(number: signal.Signals) -> None:
     with subprocess.Popen(

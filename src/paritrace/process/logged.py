@@ -2,12 +2,10 @@
 
 import signal
 import subprocess
-import sys
 import threading
 import time
-from collections.abc import Callable, Generator, Mapping, Sequence
-from contextlib import contextmanager, suppress
-from functools import partial
+from collections.abc import Generator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from types import FrameType
 from typing import IO
@@ -15,10 +13,9 @@ from typing import IO
 from msgspec import Struct
 
 from paritrace.errors import HostError, Outcome
-from paritrace.process import ending
 from paritrace.process.ending import end_tree
+from paritrace.process.guarding import guarded
 
-GUARD_SECONDS = 10.0  # the guard has nothing left to do; only a machine that stands still takes as long
 ENDING = (signal.SIGTERM, signal.SIGHUP)
 
 
@@ -47,7 +44,7 @@ def run_logged(
         HostError: `child_not_started` (Refused); `child_too_slow` (Failed) after the deadline, the group has ended.
     """
     started = time.monotonic()
-    with _ending_signals(), _guarded() as guard:
+    with _ending_signals(), guarded() as guard:
         child = _started(command, directory, environment, log)
         try:
             guard(child.pid)
@@ -85,48 +82,6 @@ def _started(
             code="child_not_started",
             fix="check that the program and the folder are still there",
         ) from None
-
-
-@contextmanager
-def _guarded() -> Generator[Callable[[int], None]]:
-    """A guard that ends what it is told of when this process is killed; it ends with the block."""
-    guard = _guard()
-    try:
-        yield partial(_tell, guard)
-    finally:
-        _dismiss(guard)
-
-
-def _guard() -> "subprocess.Popen[bytes]":
-    try:
-        return subprocess.Popen(  # noqa: S603  our own interpreter and file
-            (sys.executable, "-I", "-S", ending.__file__),
-            stdin=subprocess.PIPE,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-            start_new_session=True,
-        )
-    except OSError as error:
-        raise HostError(
-            f"cannot start {sys.executable}: {error.strerror}",
-            code="child_not_started",
-            fix="check that another process can be started here",
-        ) from None
-
-
-def _dismiss(guard: "subprocess.Popen[bytes]") -> None:
-    try:
-        guard.communicate(ending.DONE, timeout=GUARD_SECONDS)
-    except subprocess.TimeoutExpired:
-        guard.kill()
-        guard.wait()
-
-
-def _tell(guard: "subprocess.Popen[bytes]", pid: int) -> None:
-    if guard.stdin is not None:
-        with suppress(BrokenPipeError):  # somebody killed the guard: what it would guard runs all the same
-            guard.stdin.write(f"{pid}\n".encode())
-            guard.stdin.flush()
 
 
 @contextmanager
