@@ -59,13 +59,44 @@ def test_what_can_be_refused_is_refused_before_the_workload_starts(
     assert not Path("RUN").exists()
 
 
-def test_a_rank_of_a_job_does_not_publish(
+RANK = {"RANK": "1", "WORLD_SIZE": "2", "LOCAL_RANK": "1"}
+
+
+@pytest.mark.parametrize(
+    ("variables", "options", "code"),
+    [
+        (RANK, (), "no_run_id"),
+        (RANK, ("--launcher", "torchrun"), "store_inside_launcher"),
+        ({"RANK": "1", "WORLD_SIZE": "2"}, ("--run-id", "r"), "no_local_rank"),
+        ({"TORCHELASTIC_RUN_ID": "x", "WORLD_SIZE": "2", "LOCAL_RANK": "1"}, (), "bad_launch_environment"),
+        (RANK | {"PARITRACE_STAGING_DIR": ""}, ("--run-id", "r"), "no_staging"),
+    ],
+)
+def test_st17_what_a_rank_of_a_launcher_lacks_is_refused_by_name(
+    script: Path,
+    capfd: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    variables: dict[str, str],
+    options: tuple[str, ...],
+    code: str,
+) -> None:
+    for name, text in {"PARITRACE_STORE": "store", "PARITRACE_STAGING_DIR": "staging", **variables}.items():
+        monkeypatch.setenv(name, text)
+    assert status_of(["run", "-o", "RUN", *options, str(script)]) == 125
+    assert f"[{code}]" in capfd.readouterr().err
+    assert not Path("started").exists()
+
+
+def test_st1_staging_on_shared_storage_is_refused(
     script: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for name, text in {"RANK": "0", "WORLD_SIZE": "2", "LOCAL_RANK": "0", "PARITRACE_STORE": "store"}.items():
-        monkeypatch.setenv(name, text)
-    assert status_of(["run", "-o", "RUN", "--staging", "staging", str(script)]) == 125
-    assert "[store_inside_launcher]" in capfd.readouterr().err
+    mounts = script.parent / "mountinfo"
+    mounts.write_text(
+        f"1 0 8:1 / / rw - ext4 /dev/a rw\n2 1 0:9 / {script.parent}/staging rw - nfs4 server:/export rw\n"
+    )
+    monkeypatch.setattr("paritrace.cli.probes.directory.MOUNTS", mounts)
+    assert status_of(["run", "-o", "RUN", "--store", "store", "--staging", "staging/here", str(script)]) == 125
+    assert "[staging_is_shared]" in capfd.readouterr().err
     assert not Path("started").exists()
 
 
@@ -178,6 +209,47 @@ def journal_of(folder: Path, rank: int) -> bytes:
 
 def complete(data: bytes) -> bytes:
     return data[: data.rfind(b"\n") + 1]
+
+
+def rank_command(folder: Path, rank: int, script: Path) -> "subprocess.Popen[str]":
+    """One of two ranks, as a launcher of somebody else starts it."""
+    given = {
+        "PARITRACE_STORE": "store",
+        "PARITRACE_STAGING_DIR": "staging",
+        "PARITRACE_RUN_ID": "launched",
+        "PARITRACE_NODE_ID": "n",
+        "PARITRACE_SYNC_INTERVAL_SECONDS": "0.3",
+        "RANK": str(rank),
+        "LOCAL_RANK": str(rank),
+        "WORLD_SIZE": "2",
+        "MASTER_ADDR": "x",
+        "MASTER_PORT": "1",
+    }
+    return subprocess.Popen(
+        [sys.executable, "-m", "paritrace", "run", "-o", "RUN", str(script)],
+        cwd=folder,
+        env=environment() | given,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+@pytest.mark.slow
+def test_st18_ranks_of_a_launcher_publish_themselves_each_its_own(tmp_path: Path) -> None:
+    """No outer command: each rank stages and publishes itself, local rank 0 the node, rank 0 makes RUN."""
+    script = tmp_path / "train.py"
+    script.write_text("import os, sys\nsys.exit(5 * int(os.environ['RANK']))\n")
+    ranks = [rank_command(tmp_path, rank, script) for rank in (0, 1)]
+    errors = [one.communicate(timeout=WAIT_SECONDS)[1] for one in ranks]
+    assert [one.returncode for one in ranks] == [0, 5], errors
+    assert ["node n: 1 rank, " in text for text in errors] == [True, True], errors
+    found = verify_store(open_target(str(tmp_path / "store")))
+    assert found.verdict is StoreVerdict.INTACT
+    assert [(rank.rank, rank.is_complete) for rank in found.ranks] == [(0, True), (1, True)]
+    for path in ("store", "RUN"):
+        with open_run(tmp_path / path) as run:
+            assert (run.run_id, [view.rank for view in run.sessions]) == ("launched", [0, 1])
+    assert len(list((tmp_path / "store" / ".paritrace-bundles" / "n").glob("node-*.json"))) == 1
 
 
 @pytest.mark.slow

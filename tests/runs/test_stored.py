@@ -8,12 +8,14 @@ from pathlib import Path
 
 import pytest
 
+from paritrace.compare.coverage import side_coverage
+from paritrace.compare.settings import Settings
 from paritrace.errors import EvidenceError, HostError, ParitraceError
 from paritrace.evidence.gaps import Gap, RunGap
 from paritrace.evidence.ids import ProcessIdentity
 from paritrace.runs.keeping_restored import keep_restored
 from paritrace.runs.reading import open_run
-from paritrace.runs.staged import TROUBLE, Staged, claim_staged
+from paritrace.runs.staged import STAGING_FAILED, TROUBLE, Staged, claim_staged
 from paritrace.runs.verify import Finding, verify
 from paritrace.store.layout import StagedRank
 from paritrace.store.restoring import restore
@@ -193,3 +195,29 @@ def test_a_folder_that_is_nothing_is_named_so(tmp_path: Path) -> None:
     with pytest.raises(HostError) as missing:
         open_run(tmp_path / "none")
     assert missing.value.code == "not_found"
+
+
+def test_st17_a_rank_whose_last_sync_failed_is_a_counted_gap_until_one_went_well(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = Published(tmp_path)
+    place = made.places[0]
+    staged = Staged("run-of-two", str(made.store), tmp_path / "staging-0", "node-0")
+    claim_staged(tmp_path / "RUN", staged, title="")
+    made.syncer(place).once()
+    with monkeypatch.context() as broken:
+        broken.setattr("paritrace.store.targets.directory.DirectoryTarget.list", _no_answer)
+        with pytest.raises(HostError):
+            made.syncer(place).final()
+    with open_run(tmp_path / "RUN") as run:
+        assert run.envelope.metadata[STAGING_FAILED] == "rank 0: io_error"
+        found = side_coverage(run, (), Settings())
+        assert (found.gaps, found.complete) == ({"staging_failed": 1}, False)
+        assert "store: rank 0: io_error" in found.remarks
+    made.syncer(place).final()
+    with open_run(tmp_path / "RUN") as run:
+        assert STAGING_FAILED not in run.envelope.metadata
+
+
+def _no_answer(*_: object) -> None:
+    raise HostError("the target does not answer", code="io_error", fix="wait")

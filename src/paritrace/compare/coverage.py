@@ -7,9 +7,10 @@ from typing import NamedTuple
 from paritrace.compare.load import Recorded
 from paritrace.compare.result import SideCoverage
 from paritrace.compare.settings import Settings
+from paritrace.evidence.gaps import CountedGap
 from paritrace.evidence.remarks import of_ranks
 from paritrace.runs.reading import Run
-from paritrace.runs.staged import TROUBLE
+from paritrace.runs.staged import STAGING_FAILED, TROUBLE
 
 EXPECTED_STEPS = "expected_steps"
 
@@ -53,6 +54,9 @@ def side_coverage(run: Run, sessions: Sequence[SessionCoverage], settings: Setti
     gaps: Counter[str] = Counter()
     for session in sessions:
         gaps.update(session.gaps)
+    failed = run.envelope.metadata.get(STAGING_FAILED, "")
+    if failed:
+        gaps[CountedGap.STAGING_FAILED.value] += len(failed.split("; "))
     lost = sum(session.bytes_lost for session in sessions)
     sealed = all(session.sealed for session in sessions)
     whole = expected is not None and expected <= set(seen)
@@ -69,7 +73,7 @@ def side_coverage(run: Run, sessions: Sequence[SessionCoverage], settings: Setti
         bytes_lost=lost,
         not_captured=tuple(sorted({name for session in sessions for name in session.not_captured})),
         ranks=run.attendance,
-        remarks=(*_remarks(sessions), *((f"store: {kept_back}",) if kept_back else ())),
+        remarks=(*_remarks(sessions), *(f"store: {told}" for told in (failed, kept_back) if told)),
         not_compared=alone,
     )
 

@@ -59,6 +59,7 @@ class CountedGap(StrEnum):
     ROWS_NOT_ADDRESSED = "rows_not_addressed"  # a tensor with other rows than were declared (CP-27)
     CAPTURE_ERROR = "capture_error"
     DISK_FULL = "disk_full"
+    STAGING_FAILED = "staging_failed"  # ranks whose evidence did not all reach the store (ST-17)
 
 
 class RunGap(StrEnum):

@@ -6,10 +6,12 @@ from enum import StrEnum
 from msgspec import Struct
 
 from paritrace.errors import RequestError
+from paritrace.evidence.digests import sha256_hex
 from paritrace.evidence.gaps import Gap, RunGap
 from paritrace.evidence.ids import ProcessIdentity
 
 _SLURM_NOT_A_STEP = frozenset({"", "4294967291", "4294967294", "batch", "extern", "interactive"})
+_ID_DIGITS = 24  # of a digest, in an id that is derived from one
 _NO_RENDEZVOUS_ID = "none"  # what torchrun writes when --rdzv-id was not given
 
 
@@ -63,6 +65,26 @@ def launch_of(environ: Mapping[str, str], *, process: ProcessIdentity) -> Launch
         world_size=1,
         job_id=_scheduler_job(environ),
     )
+
+
+def shared_run_id(launch: Launch) -> str | None:
+    """Return an id of the run that every rank of a launch derives alike; None where nothing tells it from other starts.
+
+    A torchrun on one node names itself at random, a scheduler numbers its jobs; a rendezvous id is the user's own word.
+    An address and a port alone are those of other starts too.
+    """
+    told = launch.start.job
+    match launch.start.launcher:
+        case Launcher.TORCHRUN if launch.agent and not launch.several_agents:
+            told = launch.agent
+        case Launcher.TORCHRUN if told.startswith(f"{_NO_RENDEZVOUS_ID}@"):
+            told = ""
+        case Launcher.ENVIRONMENT | Launcher.PROCESS:
+            told = ""
+        case Launcher.TORCHRUN | Launcher.SLURM | Launcher.MPI:
+            pass
+    digest = sha256_hex(f"{launch.start.launcher.value} {told}".encode())
+    return f"launch-{digest[:_ID_DIGITS]}" if told else None
 
 
 def _torchrun(environ: Mapping[str, str]) -> Launch:

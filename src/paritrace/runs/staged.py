@@ -14,6 +14,7 @@ from paritrace.runs.launch import Launcher, Start
 
 STORE, STAGING, NODE = "store", "staging", "staging_node"  # keys of an envelope's metadata
 TROUBLE = "store_trouble"  # what kept evidence from the store, in words; absent where nothing did
+STAGING_FAILED = "store_staging_failed"  # ranks whose last sync failed, as `rank R: code`, `; ` between them (ST-17)
 NOT_PUBLISHED = "store_bytes_not_published"
 _NO_CONFIGURATION = "0" * 64  # the ranks' own envelopes have it
 
@@ -32,8 +33,13 @@ class Staged(Struct, frozen=True):
         return self.staging / self.run_id
 
 
-def claim_staged(run_dir: Path, staged: Staged, *, title: str, files: Files = LOCAL, clock: Clock = SYSTEM) -> None:
+def claim_staged(
+    run_dir: Path, staged: Staged, *, title: str, again: bool = False, files: Files = LOCAL, clock: Clock = SYSTEM
+) -> None:
     """Make the run directory of a run whose ranks write to staging; it holds an envelope without sessions.
+
+    Args:
+        again: a launcher that started its ranks anew finds the directory of its first start, and leaves it as it is.
 
     Raises:
         EvidenceError: Refused, code `run_exists`: something is there.
@@ -42,6 +48,8 @@ def claim_staged(run_dir: Path, staged: Staged, *, title: str, files: Files = LO
     files.mkdir(run_dir.parent)
     files.claim(run_dir)
     with files.locked(run_dir / LOCK_NAME, clock=clock):
+        if again and _is_of(run_dir, staged, files):
+            return
         if files.list(run_dir):
             raise EvidenceError(
                 f"{run_dir} holds something already",
@@ -59,6 +67,11 @@ def claim_staged(run_dir: Path, staged: Staged, *, title: str, files: Files = LO
             metadata={STORE: staged.store, STAGING: str(staged.staging), NODE: staged.node_id},
         )
         write_document(run_dir / ENVELOPE_NAME, envelope, files=files)
+
+
+def _is_of(run_dir: Path, staged: Staged, files: Files) -> bool:
+    envelope = read_own_envelope(run_dir, files=files)
+    return envelope is not None and staged_of(envelope) == staged
 
 
 def note_staged(run_dir: Path, facts: dict[str, str], *, files: Files = LOCAL, clock: Clock = SYSTEM) -> None:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from paritrace.errors import ParitraceError
+from paritrace.errors import HostError, ParitraceError
 from paritrace.evidence.gaps import Gap
 from paritrace.files import Files
 from paritrace.runs.assembling import assemble, rank_folders
@@ -15,7 +16,7 @@ from paritrace.runs.documents import read_envelope
 from paritrace.runs.envelope import ENVELOPE_NAME
 from paritrace.runs.keeping_restored import kept_restored
 from paritrace.runs.pack import Scratch
-from paritrace.runs.staged import STORE, TROUBLE, Staged, staged_of
+from paritrace.runs.staged import STAGING_FAILED, STORE, TROUBLE, Staged, staged_of
 
 if TYPE_CHECKING:
     from paritrace.store.checking import RankFacts
@@ -53,7 +54,7 @@ def stored_folder(path: Path, *, scratch: Path | None, files: Files) -> Scratch 
     from paritrace.store.opening import old_archive
 
     if is_published(path, files=files):
-        return _from_store(address_of(path), scratch=scratch, files=files)
+        return _from_store(address_of(path), {}, scratch=scratch, files=files)
     if path.is_dir() and not files.exists(path / ENVELOPE_NAME):
         ranks = rank_folders(path, files=files)
         if ranks:
@@ -76,17 +77,34 @@ def _from_staging(path: Path, *, scratch: Path | None, files: Files) -> Scratch 
     staged = None if envelope is None else staged_of(envelope)
     if envelope is None or staged is None:
         return None
-    told = {STORE: staged.store}  # what is not published yet is here
+    failed = _failed(staged, files, said=envelope.metadata.get(STAGING_FAILED, ""))
+    told = {STORE: staged.store, **failed}  # what is not published yet is here
     here = _ranks_here(staged, files)
     world = max((_world_size(rank, files) for rank in here), default=0)
     if here and len(here) >= world:
         return _assembled(lambda: here, told, scratch=scratch, files=files)
     try:
-        return _from_store(staged.store, scratch=scratch, files=files)
+        return _from_store(staged.store, failed, scratch=scratch, files=files)
     except ParitraceError:
         if not here:
             raise
         return _assembled(lambda: here, told, scratch=scratch, files=files)
+
+
+def _failed(staged: Staged, files: Files, *, said: str) -> dict[str, str]:
+    """The ranks of this node whose last sync failed; once a later one went well, there is nothing to tell.
+
+    `said`: by the run itself when it ended, which stands where staging cannot be looked at.
+    """
+    from paritrace.store.status import status_of
+    from paritrace.store.syncing import BATCH_BYTES
+
+    words = said
+    with suppress(HostError):
+        files.list(staged.folder)  # one that is not there would look like one without trouble
+        ranks = status_of(None, staged.staging, staged.run_id, batch_bytes=BATCH_BYTES, files=files).staged
+        words = "; ".join(f"rank {one.rank}: {one.trouble.code}" for one in ranks if one.trouble is not None)
+    return {STAGING_FAILED: words} if words else {}
 
 
 def _ranks_here(staged: Staged, files: Files) -> tuple[Path, ...]:
@@ -98,7 +116,8 @@ def _world_size(rank: Path, files: Files) -> int:
     return max((row.world_size for row in envelope.sessions), default=1) if envelope else 1
 
 
-def _from_store(store: str, *, scratch: Path | None, files: Files) -> Scratch:
+def _from_store(store: str, known: dict[str, str], *, scratch: Path | None, files: Files) -> Scratch:
+    """`known`: what this node knows of its ranks beside the store."""
     from paritrace.store.kept_restores import kept_restore
     from paritrace.store.restoring import restore_into
     from paritrace.store.targets import open_target
@@ -115,7 +134,7 @@ def _from_store(store: str, *, scratch: Path | None, files: Files) -> Scratch:
             restored, found = kept_restore(target, private.folder.parent, files=files)
             kept.append(restored)
         ranks = rank_folders(restored, files=files)
-        _into(private, ranks, {STORE: target.label, **_not_whole(found)}, files)
+        _into(private, ranks, {STORE: target.label, **_not_whole(found), **known}, files)
     except BaseException:
         private.remove()
         raise

@@ -16,8 +16,7 @@ _RANK = "rank-"
 
 
 class NodePublisher:
-    """The ranks that appear in a folder `STAGING/RUN_ID`, each published at its interval.
-
+    """The ranks that appear in a folder `STAGING/RUN_ID`, or one of them, each published at its interval.
     Trouble of one rank is kept in `troubles` and tried again after the interval; it never reaches the workload. The
     thread is started by `start` and ended by `stop`; `final` is for afterwards.
     """
@@ -34,6 +33,7 @@ class NodePublisher:
     ) -> None:
         self.troubles: dict[int, ParitraceError] = {}
         self.first: Callable[[Syncer], None] | None = None  # done once, with the first rank's syncer
+        self.only: tuple[int, int] | None = None  # this rank alone, and its number on the node
         self._folder = folder
         self._syncer_of = syncer_of
         self._node_id = node_id
@@ -75,7 +75,8 @@ class NodePublisher:
         except HostError:
             return []
         numbers = (name.removeprefix(_RANK) for name in names if name.startswith(_RANK))
-        return sorted(int(number) for number in numbers if number.isdecimal())
+        found = sorted(int(number) for number in numbers if number.isdecimal())
+        return found if self.only is None else [rank for rank in found if rank == self.only[0]]
 
     def _final(self, rank: int) -> SyncReport | ParitraceError:
         try:
@@ -87,7 +88,7 @@ class NodePublisher:
         while not self._ending.wait(LOOK_SECONDS):
             for number, rank in enumerate(self.ranks()):
                 if not self._ending.is_set():
-                    self._look_at(rank, local_rank=number)
+                    self._look_at(rank, local_rank=number if self.only is None else self.only[1])
 
     def _look_at(self, rank: int, *, local_rank: int) -> None:
         now = self._clock.monotonic_ns()

@@ -14,9 +14,15 @@ from paritrace.cli.probes.directory import (
     try_sync,
 )
 from paritrace.cli.probes.probe import Probe, available, unavailable
-from paritrace.errors import ParitraceError, RequestError
+from paritrace.errors import HostError, ParitraceError, RequestError
 
-SHARED = frozenset({"nfs", "nfs4", "cifs", "smb3", "lustre", "ceph", "glusterfs", "gpfs", "beegfs", "fuse.gcsfuse"})
+SHARED = frozenset(
+    {
+        *("nfs", "nfs4", "cifs", "smb3", "lustre", "ceph", "gpfs", "beegfs", "afs", "wekafs", "panfs", "orangefs"),
+        *("gfs2", "ocfs2", "glusterfs", "fuse.glusterfs", "fuse.ceph", "fuse.ceph-fuse", "fuse.sshfs"),
+        *("fuse.gcsfuse", "fuse.s3fs", "fuse.juicefs", "fuse.mount-s3"),
+    }
+)
 BUNDLE_BYTES = 256 << 20  # the default of --sync-batch-mib
 
 
@@ -34,6 +40,21 @@ def probe_staging(staging: Path) -> Iterator[Probe]:
     yield _local(staging)
     for name, trial in (("staging fsync", try_sync), ("staging flock", try_lock)):
         yield _tried(name, staging, trial)
+
+
+def require_own_disk(staging: Path) -> None:
+    """Refuse a staging directory, which need not be there yet, on storage that other nodes share (ST-1).
+
+    Raises:
+        HostError: Refused, code `staging_is_shared`.
+    """
+    kind = probe_file_system(staging).value
+    if kind in SHARED:
+        raise HostError(
+            f"staging {staging} lies on {kind}, which is shared storage",
+            code="staging_is_shared",
+            fix="name a directory on a disk of this node: --staging, or PARITRACE_STAGING_DIR",
+        )
 
 
 def probe_target(target: str) -> Iterator[Probe]:
