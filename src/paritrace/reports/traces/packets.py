@@ -213,7 +213,7 @@ class Packets:
 
     def _made(self, track: int, kind: int) -> Any:
         """A packet of this sequence that stands in no chunk."""
-        made = messages.TracePacket()
+        made: Any = messages.TracePacket()
         made.trusted_packet_sequence_id = self._sequence
         made.sequence_flags = _NEEDED
         made.track_event.type = kind
