@@ -35,7 +35,7 @@ def grow(directory: Path, *, to: int) -> int:
         with pq.ParquetWriter(stream, table.schema, compression="zstd") as writer:
             for copy in _copies(table, copies):
                 writer.write_table(copy, row_group_size=ROWS_OF_A_GROUP)
-    _restate(directory, copies=copies)
+    restate(directory, copies=copies)
     return int(table.num_rows * copies)
 
 
@@ -57,7 +57,8 @@ def _moved(table: Any, *, steps: int, ids: int) -> Any:
     return table
 
 
-def _restate(directory: Path, *, copies: int) -> None:
+def restate(directory: Path, *, copies: int = 1) -> None:
+    """Make document and manifest say what is there: counts so many times, digests anew."""
     document = directory / NAMES["json"]
     comparison = decoded(LOCAL.read(document), Comparison, name=str(document))
     counts = comparison.counts
