@@ -2,7 +2,8 @@
 
 The calls have 300 functions, 800 modules and 120 files in no order, so that no column is easy. `--chromium` opens the
 table in a browser too and says when it first paints. `--datasette BIN` names that program in an environment of its own;
-it is asked the same questions over the same rows in SQLite. Times are wall times of whole HTTP answers in one process's turn, so a busy machine shows in all of them.
+it is asked the same questions over the same rows in SQLite. Times are wall times of whole HTTP answers in one process's
+turn, so a busy machine shows in all of them.
 """
 
 import argparse
@@ -172,7 +173,8 @@ def main() -> None:
     parser.add_argument("--datasette", metavar="BIN", help="Datasette's program, from an environment of its own")
     parser.add_argument("--chromium", action="store_true", help="Open the table in a browser too.")
     chosen = parser.parse_args()
-    program, paints = chosen.datasette, [] if chosen.chromium else None
+    program = chosen.datasette
+    paints: list[float] | None = [] if chosen.chromium else None
     with ExitStack() as opened:
         folder = Path(opened.enter_context(tempfile.TemporaryDirectory()))
         kept = write_pair(folder, steps=STEPS)

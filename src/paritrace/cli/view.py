@@ -5,12 +5,16 @@ import sys
 import webbrowser
 from importlib.util import find_spec
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from paritrace.cli.options import json_option
 from paritrace.cli.output import note, write_json, write_text
 from paritrace.errors import HostError
+
+if TYPE_CHECKING:
+    from paritrace.web.serving import Served
 
 NEEDED = ("fastapi", "uvicorn", "jinja2", "duckdb")
 
@@ -21,28 +25,38 @@ NEEDED = ("fastapi", "uvicorn", "jinja2", "duckdb")
     "--port", type=click.IntRange(0, 65535), default=0, metavar="N", help="Port of 127.0.0.1 [default: a free one]."
 )
 @click.option("--no-open", is_flag=True, help="Print the address and open no browser.")
+@click.option("--perfetto", is_flag=True, help="Open the timeline of PATH, a run or comparison, in Perfetto's page.")
 @json_option
-def view(path: Path, port: int, no_open: bool, as_json: bool) -> None:
+def view(path: Path, port: int, no_open: bool, perfetto: bool, as_json: bool) -> None:
     """Show PATH in the browser: a run, a comparison, or a folder that holds some.
 
     The server answers on 127.0.0.1 only, and only to whoever has the token of the printed address. It reads, and
     changes nothing. Ctrl-C ends it, with status 0.
     """
     require_web()
-    from paritrace.web.serving import Served, serve
+    from paritrace.cli.view_timeline import timeline_of, write_trace
+    from paritrace.web.serving import serve
     from paritrace.web.shelf import shelf_of
 
-    shelf_of(path)  # what cannot be shown is said here, not in a browser
+    shelf = shelf_of(path)  # what cannot be shown is said here, not in a browser
+    page = "/"
+    if perfetto:
+        shown = timeline_of(shelf)
+        if not shown.has_page:
+            write_trace(shown, as_json=as_json)
+            return
+        page = shown.page
 
-    def ready(served: Served) -> None:
+    def ready(served: "Served") -> None:
+        url = served.at(page)
         if as_json:
-            write_json({"url": served.url, "port": served.port, "path": str(path)})
+            write_json({"url": url, "port": served.port, "perfetto_port": served.perfetto_port, "path": str(path)})
         else:
-            write_text(f"{served.url}\nCtrl-C ends it")
+            write_text(f"{url}\nCtrl-C ends it")
         sys.stdout.flush()  # whoever reads the address through a pipe waits for it
-        _say_how_to_reach(served.port)
+        _say_how_to_reach(served)
         if not no_open:
-            open_browser(served.url)
+            open_browser(url)
 
     serve(path, port=port, ready=ready)
 
@@ -68,6 +82,8 @@ def open_browser(url: str) -> None:
         note(f"no browser was opened: {error}")
 
 
-def _say_how_to_reach(port: int) -> None:
+def _say_how_to_reach(served: "Served") -> None:
     if os.environ.get("SSH_CONNECTION"):
-        note(f"over ssh: ssh -L {port}:127.0.0.1:{port} HOST on your own machine, then open the address there")
+        ports = [served.port, *([served.perfetto_port] if served.perfetto_port else [])]
+        forwarded = " ".join(f"-L {port}:127.0.0.1:{port}" for port in ports)
+        note(f"over ssh: ssh {forwarded} HOST on your own machine, then open the address there")

@@ -1,7 +1,7 @@
 """Writes a run or a kept comparison as files for other programs, and says what they leave out (SU-2, SU-8)."""
 
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack
+from collections.abc import Callable, Generator, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 from msgspec import Struct
@@ -74,13 +74,7 @@ def export_result(path: Path, out: Path, /, *, names: tuple[str, ...], cut: Cut,
         EvidenceError: Refused, `damaged_result`.
     """
     kept = open_result(path, files=files)
-    with ExitStack() as opened:
-        given = OfComparison(
-            comparison=kept.comparison,
-            rows=KeptRows(kept.calls_path()),
-            runs=_runs(kept, opened),
-            kept=Kept(str(kept.directory), found_without_name=False),
-        )
+    with given_of(kept) as given:
 
         def write(place: Place, sink: Sink) -> list[Tally]:
             if place.name in PACKS:
@@ -90,6 +84,18 @@ def export_result(path: Path, out: Path, /, *, names: tuple[str, ...], cut: Cut,
 
         ranks = wanted(kept.comparison.ranks_compared, cut)
         return _write_all(places(out, names, ranks=ranks, cut=cut), write, files=files)
+
+
+@contextmanager
+def given_of(kept: KeptResult, /) -> Generator[OfComparison]:
+    """What writers are given of a kept comparison; its runs, where they are still there, are open in the block."""
+    with ExitStack() as opened:
+        yield OfComparison(
+            comparison=kept.comparison,
+            rows=KeptRows(kept.calls_path()),
+            runs=_runs(kept, opened),
+            kept=Kept(str(kept.directory), found_without_name=False),
+        )
 
 
 def _write_all(wanted_places: Sequence[Place], write: Write, *, files: Files) -> list[Exported]:

@@ -6,6 +6,7 @@ from hmac import compare_digest
 
 from msgspec import Struct
 
+HOSTS = ("127.0.0.1", "localhost")
 TOKEN = "token"  # noqa: S105  the name of the parameter
 BEARER = "Bearer "
 NAVIGATION = "navigate"

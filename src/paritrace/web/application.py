@@ -13,19 +13,24 @@ from starlette.middleware.trustedhost import TrustedHostMiddleware
 from paritrace import __version__
 from paritrace.errors import EvidenceError, HostError, InternalError, Outcome, ParitraceError, RequestError
 from paritrace.web import api
+from paritrace.web.access import HOSTS
 from paritrace.web.comparison_pages import ComparisonPages
 from paritrace.web.guard import Guard
 from paritrace.web.library import Library
-from paritrace.web.pages import HOME, NO_SUCH_PAGE, Pages
+from paritrace.web.navigation import HOME, NO_SUCH_PAGE
+from paritrace.web.pages import Pages
 from paritrace.web.rendering import page
 from paritrace.web.schemas import with_components
+from paritrace.web.timelines import Timelines, origin_of
 
-HOSTS = ["127.0.0.1", "localhost"]
 NOT_FOUND = frozenset({"no_such_page", "no_such_id", "no_calls_table", "no_result", "not_found"})
 
 
-def application(path: Path, /, *, token: str, origin: str) -> FastAPI:
-    """Returns the application over everything at `path`; `origin` is the address it is served at."""
+def application(path: Path, /, *, token: str, origin: str, perfetto: str = "") -> FastAPI:
+    """Returns the application over everything at `path`; `origin` is the address it is served at.
+
+    `perfetto`: where Perfetto's page is served (`web.perfetto`), "" where it is not installed.
+    """
     library = Library(path)
     made = FastAPI(
         title="paritrace", version=__version__, docs_url=None, redoc_url=None, openapi_url="/api/openapi.json"
@@ -33,10 +38,11 @@ def application(path: Path, /, *, token: str, origin: str) -> FastAPI:
     made.include_router(api.routes(library))
     made.include_router(Pages(library).routes())
     made.include_router(ComparisonPages(library).routes())
+    made.include_router(Timelines(library, perfetto=perfetto).routes())
     made.add_exception_handler(Exception, _answered)
     for kind in (ParitraceError, HTTPException, RequestValidationError):
         made.add_exception_handler(kind, _answered)
-    made.add_middleware(Guard, token=token, origin=origin)
+    made.add_middleware(Guard, token=token, origin=origin, frames=origin_of(perfetto))
     made.add_middleware(TrustedHostMiddleware, allowed_hosts=HOSTS)
     made.openapi = lambda: _documented(made)  # type: ignore[method-assign]  # the way that FastAPI itself describes
     return made

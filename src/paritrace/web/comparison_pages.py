@@ -7,13 +7,12 @@ from fastapi import APIRouter, Path, Query, Request
 from fastapi.responses import HTMLResponse
 
 from paritrace.compare.rows import Side
-from paritrace.reports.html.templates import NavLink
 from paritrace.web import contents
 from paritrace.web.addresses import ServerLinks
 from paritrace.web.calls_question import CLOSED, asked
 from paritrace.web.comparison_view import comparison_view
 from paritrace.web.library import Library
-from paritrace.web.pages import HOME, Key
+from paritrace.web.navigation import Key, of_comparison
 from paritrace.web.rendering import page
 
 TABLE_SCRIPT = "/static/calls_table.js"
@@ -42,7 +41,9 @@ class ComparisonPages:
     def comparison(self, key: Key) -> str:
         view = comparison_view(self._library, key)
         shown = {"page": view.page, "links": view.links, "no_calls": view.no_calls}
-        return page("comparison_view.html", shown, title=view.page.sentence, nav=_nav(key, "Comparison"))
+        return page(
+            "comparison_view.html", shown, title=view.page.sentence, nav=of_comparison(key, current="Comparison")
+        )
 
     def evidence(self, key: Key, identity: str) -> str:
         found = contents.evidence(self._library, key, identity)
@@ -52,7 +53,7 @@ class ComparisonPages:
             "finding": contents.finding(self._library, key, identity),
             "links": self._links(key),
         }
-        return page("evidence.html", shown, title=identity, nav=_nav(key, ""))
+        return page("evidence.html", shown, title=identity, nav=of_comparison(key, current=""))
 
     def calls(self, key: Key, request: Request, offset: int = 0) -> str:
         values = {name: value for name, value in request.query_params.items() if value}
@@ -67,16 +68,20 @@ class ComparisonPages:
             "with_sort": with_sort,
             "turned": _turned(values, answer.total, offset),
         }
-        return page("calls.html", shown, title="Calls", nav=_nav(key, "Calls"), scripts=(TABLE_SCRIPT,))
+        return page(
+            "calls.html", shown, title="Calls", nav=of_comparison(key, current="Calls"), scripts=(TABLE_SCRIPT,)
+        )
 
     def call(self, key: Key, side: Side, rank: Rank, record_id: RecordId, session_id: str = "") -> str:
         found = contents.call(self._library, key, (side.value, rank, record_id, session_id))
         title = f"{side.value}:{record_id}"
-        return page("call.html", {"found": found, "links": self._links(key)}, title=title, nav=_nav(key, ""))
+        return page(
+            "call.html", {"found": found, "links": self._links(key)}, title=title, nav=of_comparison(key, current="")
+        )
 
     def undetermined(self, key: Key) -> str:
         view = comparison_view(self._library, key)
-        nav = _nav(key, "Undetermined")
+        nav = of_comparison(key, current="Undetermined")
         return page("undetermined.html", {"page": view.page, "links": view.links}, title="What was not seen", nav=nav)
 
     def source(self, key: Key, side: Side, file: File, line: Line = 0) -> str:
@@ -87,16 +92,10 @@ class ComparisonPages:
             "links": self._links(key),
             "names": {text.side: text.file for text in found.texts},
         }
-        return page("source.html", shown, title=found.file, nav=_nav(key, ""))
+        return page("source.html", shown, title=found.file, nav=of_comparison(key, current=""))
 
     def _links(self, key: str) -> ServerLinks:
         return contents.links_of(self._library, key, self._library.result(key))
-
-
-def _nav(key: str, current: str) -> tuple[NavLink, ...]:
-    home = f"/c/{key}/"
-    places = (("Comparison", home), ("Calls", f"{home}calls"), ("Undetermined", f"{home}undetermined"))
-    return (HOME, *(NavLink(text, href, text == current) for text, href in places))
 
 
 def with_sort(values: dict[str, str], name: str, /) -> dict[str, str]:

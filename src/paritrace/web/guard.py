@@ -1,5 +1,6 @@
 """Stands before every page: asks the rule of access, and tells the browser to be strict with every answer (SU-11)."""
 
+from collections.abc import Mapping
 from hashlib import sha256
 from http.cookies import CookieError, SimpleCookie
 from urllib.parse import parse_qsl, urlencode
@@ -36,10 +37,11 @@ REFUSALS = {
 
 
 class Guard:
-    """ASGI middleware. `origin`: the server's own, `http://127.0.0.1:PORT`."""
+    """ASGI middleware. `origin`: the server's own, `http://127.0.0.1:PORT`; `frames`: whose pages ours may frame."""
 
-    def __init__(self, app: ASGIApp, *, token: str, origin: str) -> None:
+    def __init__(self, app: ASGIApp, *, token: str, origin: str, frames: str = "") -> None:
         self._app = app
+        self._headers = HEADERS | {"Content-Security-Policy": POLICY + (f"; frame-src {frames}" if frames else "")}
         self._token = token
         self._origin = origin
         self._cookie = cookie_name(token)
@@ -52,7 +54,7 @@ class Guard:
             await send({"type": "websocket.close", "code": 1008})
             return
         response = self._answered(scope)
-        await (self._app if response is None else response)(scope, receive, _with_headers(send))
+        await (self._app if response is None else response)(scope, receive, with_headers(send, self._headers))
 
     def _answered(self, scope: Scope) -> Response | None:
         """The answer that is given here, None where the page may be shown."""
@@ -105,11 +107,13 @@ def _cookie(header: str, name: str) -> str | None:
     return None if found is None else found.value
 
 
-def _with_headers(send: Send) -> Send:
+def with_headers(send: Send, told: Mapping[str, str], /) -> Send:
+    """Returns a `send` that puts headers on every answer."""
+
     async def sending(message: Message) -> None:
         if message["type"] == "http.response.start":
             headers = MutableHeaders(scope=message)
-            for name, value in HEADERS.items():
+            for name, value in told.items():
                 headers[name] = value
         await send(message)
 

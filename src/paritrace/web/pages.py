@@ -1,9 +1,8 @@
 """Pages of the whole: what there is, a run, its check and verification, and the files that every page needs (SU-10)."""
 
-from typing import Annotated
 from urllib.parse import quote
 
-from fastapi import APIRouter, Path
+from fastapi import APIRouter
 from fastapi.responses import HTMLResponse, RedirectResponse, Response
 
 from paritrace.errors import RequestError
@@ -13,11 +12,8 @@ from paritrace.reports.html.run_page import run_page
 from paritrace.reports.html.templates import NavLink
 from paritrace.web import contents
 from paritrace.web.library import Library
+from paritrace.web.navigation import HOME, NO_SUCH_PAGE, Key, of_run
 from paritrace.web.rendering import MEDIA_TYPES, page, static
-
-Key = Annotated[str, Path(max_length=64)]
-HOME = NavLink("All", "/")
-NO_SUCH_PAGE = RequestError("there is no such page", code="no_such_page", fix="begin at the first page, /")
 
 
 class Pages:
@@ -52,12 +48,12 @@ class Pages:
     def check(self, key: Key) -> str:
         """What `paritrace check` says; its calls stand in no table, so that nothing leads to them."""
         shown = check_page(contents.checked(self._library, key))
-        nav = (HOME, NavLink("Run", f"/r/{key}/"))
+        nav = of_run(key)
         return page("check.html", {"page": shown, "links": InFile(anchors=())}, title=shown.sentence, nav=nav)
 
     def verify(self, key: Key) -> str:
         found = contents.verification(self._library, key)
-        nav = (HOME, NavLink("Run", f"/r/{key}/"))
+        nav = of_run(key)
         return page("verification.html", {"found": found, "key": key}, title="Verification", nav=nav)
 
     def icon(self) -> Response:

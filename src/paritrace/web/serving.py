@@ -7,7 +7,7 @@ import socket
 import threading
 import time
 from collections.abc import Callable, Generator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from http.client import HTTPConnection, HTTPException
 from pathlib import Path
 from types import FrameType
@@ -18,6 +18,7 @@ from starlette.types import ASGIApp
 
 from paritrace.errors import HostError, InternalError, Outcome
 from paritrace.web.application import application
+from paritrace.web.perfetto import installed, perfetto_page
 
 HOST = "127.0.0.1"
 ANSWERS_WITHIN_SECONDS = 30.0  # a start takes a second; only a machine in trouble needs more
@@ -25,6 +26,7 @@ ASKED_EVERY_SECONDS = 0.05
 LOOKED_AT_EVERY_SECONDS = 1.0  # whether the server still runs; a signal is noticed at once
 ENDS_WITHIN_SECONDS = 5.0  # answers under way are finished; one that takes longer is cut off
 TOKEN_BYTES = 32
+HIGHEST_PORT = 65_535
 LISTENING = 64
 
 
@@ -33,6 +35,11 @@ class Served(Struct, frozen=True):
 
     url: str
     port: int
+    perfetto_port: int | None = None  # of Perfetto's page, None where it is not installed
+
+    def at(self, page: str, /) -> str:
+        """The address of a page, with the token."""
+        return self.url.replace("/?", f"{page}?", 1)
 
 
 def serve(path: Path, /, *, port: int, ready: Callable[[Served], None]) -> None:
@@ -45,7 +52,7 @@ def serve(path: Path, /, *, port: int, ready: Callable[[Served], None]) -> None:
     before = {number: signal.signal(number, _ending(ended)) for number in (signal.SIGINT, signal.SIGTERM)}
     try:
         with bound(port) as listening:
-            _serve(path, listening, ready=ready, ended=ended)
+            _serve(path, listening, asked=port, ready=ready, ended=ended)
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
@@ -55,13 +62,18 @@ def _ending(ended: threading.Event) -> Callable[[int, FrameType | None], None]:
     return lambda _number, _frame: ended.set()
 
 
-def _serve(path: Path, listening: socket.socket, *, ready: Callable[[Served], None], ended: threading.Event) -> None:
+def _serve(
+    path: Path, listening: socket.socket, *, asked: int, ready: Callable[[Served], None], ended: threading.Event
+) -> None:
     port = int(listening.getsockname()[1])
-    token = secrets.token_urlsafe(TOKEN_BYTES)
-    with running(application(path, token=token, origin=f"http://{HOST}:{port}"), listening) as thread:
+    token, origin = secrets.token_urlsafe(TOKEN_BYTES), f"http://{HOST}:{port}"
+    with ExitStack() as opened:
+        beside = _beside(path, port=asked, shown_in=origin, opened=opened)
+        app = application(path, token=token, origin=origin, perfetto=beside.address if beside else "")
+        thread = opened.enter_context(running(app, listening))
         _wait_for_health(port, token=token, thread=thread, ended=ended)
         if not ended.is_set():
-            ready(Served(url=f"http://{HOST}:{port}/?token={token}", port=port))
+            ready(Served(f"{origin}/?token={token}", port, beside.port if beside else None))
         while thread.is_alive() and not ended.wait(LOOKED_AT_EVERY_SECONDS):
             pass
     if not ended.is_set():
@@ -71,6 +83,33 @@ def _serve(path: Path, listening: socket.socket, *, ready: Callable[[Served], No
             fix="run it again with --debug and report what it prints",
             outcome=Outcome.FAILED,
         )
+
+
+class _Beside(Struct, frozen=True):
+    """Where Perfetto's page is served."""
+
+    address: str
+    port: int
+
+
+def _beside(path: Path, *, port: int, shown_in: str, opened: ExitStack) -> _Beside | None:
+    """Serve Perfetto's page from a port of its own, the next one to a port that was asked for; None without it."""
+    folder = installed()
+    if folder is None:
+        return None
+    listening = opened.enter_context(_bound_next_to(port))
+    found, token = int(listening.getsockname()[1]), secrets.token_urlsafe(TOKEN_BYTES)
+    opened.enter_context(running(perfetto_page(path, folder, token=token, shown_in=shown_in), listening))
+    return _Beside(f"http://{HOST}:{found}/{token}/", found)
+
+
+def _bound_next_to(port: int) -> socket.socket:
+    if not port or port == HIGHEST_PORT:
+        return bound(0)
+    try:
+        return bound(port + 1)
+    except HostError:
+        return bound(0)
 
 
 @contextmanager
