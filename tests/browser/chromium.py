@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, Literal
 from urllib.parse import urlsplit
 
-from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page, sync_playwright
+from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page, Request, sync_playwright
 
 EXECUTABLES = ("chromium", "chromium-browser", "google-chrome-stable", "google-chrome")
 ARGUMENTS = (
@@ -67,13 +67,19 @@ class Window:
     def __init__(self, context: BrowserContext, *, axe: str) -> None:
         self.requests: list[str] = []
         self.console: list[str] = []
+        self.refused: list[str] = []  # by the policy of a page: it never left the browser
         self._axe = axe
         context.set_default_timeout(WAIT_MS)
         context.on("request", lambda request: self.requests.append(request.url))
+        context.on("requestfailed", self._fail)
         context.on("weberror", lambda error: self.console.append(f"uncaught: {error.error}"))
         context.on("console", self._hear)
         self.page: Page = context.new_page()
         self.page.on("websocket", lambda socket: self.requests.append(socket.url))
+
+    def _fail(self, request: Request) -> None:
+        if request.failure == "csp":
+            self.refused.append(request.url)
 
     def _hear(self, message: ConsoleMessage) -> None:
         if message.type in ("error", "warning"):

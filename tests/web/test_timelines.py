@@ -1,6 +1,7 @@
 """Timelines: Perfetto's page from an origin of its own, and what is said where it is not installed (SU-11, SU-13)."""
 
 import json
+import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
@@ -143,7 +144,7 @@ def test_su13_without_the_extra_the_command_prints_the_file_and_the_public_addre
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], pair: Path
 ) -> None:
     monkeypatch.setattr(view_timeline, "installed", lambda: None)
-    monkeypatch.setattr(view_timeline.tempfile, "mkdtemp", lambda **_: str(tmp_path))
+    monkeypatch.setattr(tempfile, "mkdtemp", lambda **_: str(tmp_path))
     run = write_run(tmp_path / "run")
     for source in (run, pair):
         assert status_of(["view", str(source), "--perfetto", "--no-open", "--json"]) == 0

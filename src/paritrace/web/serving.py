@@ -51,8 +51,7 @@ def serve(path: Path, /, *, port: int, ready: Callable[[Served], None]) -> None:
     ended = threading.Event()
     before = {number: signal.signal(number, _ending(ended)) for number in (signal.SIGINT, signal.SIGTERM)}
     try:
-        with bound(port) as listening:
-            _serve(path, listening, asked=port, ready=ready, ended=ended)
+        serve_until(ended, path, port=port, ready=ready)
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
@@ -62,18 +61,18 @@ def _ending(ended: threading.Event) -> Callable[[int, FrameType | None], None]:
     return lambda _number, _frame: ended.set()
 
 
-def _serve(
-    path: Path, listening: socket.socket, *, asked: int, ready: Callable[[Served], None], ended: threading.Event
-) -> None:
-    port = int(listening.getsockname()[1])
-    token, origin = secrets.token_urlsafe(TOKEN_BYTES), f"http://{HOST}:{port}"
+def serve_until(ended: threading.Event, path: Path, /, *, port: int, ready: Callable[[Served], None]) -> None:
+    """Serve until the event is set, otherwise as `serve`."""
     with ExitStack() as opened:
-        beside = _beside(path, port=asked, shown_in=origin, opened=opened)
+        listening = opened.enter_context(bound(port))
+        found, token = int(listening.getsockname()[1]), secrets.token_urlsafe(TOKEN_BYTES)
+        origin = f"http://{HOST}:{found}"
+        beside = _beside(path, port=port, shown_in=origin, opened=opened)
         app = application(path, token=token, origin=origin, perfetto=beside.address if beside else "")
         thread = opened.enter_context(running(app, listening))
-        _wait_for_health(port, token=token, thread=thread, ended=ended)
+        _wait_for_health(found, token=token, thread=thread, ended=ended)
         if not ended.is_set():
-            ready(Served(f"{origin}/?token={token}", port, beside.port if beside else None))
+            ready(Served(f"{origin}/?token={token}", found, beside.port if beside else None))
         while thread.is_alive() and not ended.wait(LOOKED_AT_EVERY_SECONDS):
             pass
     if not ended.is_set():
