@@ -14,6 +14,7 @@ from paritrace.errors import EvidenceError, HostError, ParitraceError
 from paritrace.evidence.gaps import Gap, RunGap
 from paritrace.evidence.ids import ProcessIdentity
 from paritrace.runs.keeping_restored import keep_restored
+from paritrace.runs.pack import pack
 from paritrace.runs.reading import open_run
 from paritrace.runs.staged import STAGING_FAILED, TROUBLE, Staged, claim_staged
 from paritrace.runs.verify import Finding, verify
@@ -113,6 +114,21 @@ def test_ranks_that_were_not_published_to_the_end_are_told(published: Published,
     with open_run(published.store) as run:
         assert "rank 0: no receipt of a final sync" in run.envelope.metadata[TROUBLE]
         assert "rank 1: no receipt of a final sync" in run.envelope.metadata[TROUBLE]
+
+
+@pytest.mark.parametrize("what", ["RUN", "store", "staging-0/run-of-two"])
+def test_a_run_is_packed_with_its_ranks_wherever_they_are(published: Published, tmp_path: Path, what: str) -> None:
+    claim_staged(
+        tmp_path / "RUN", Staged("run-of-two", str(published.store), tmp_path / "staging-0", "node-0"), title=""
+    )
+    for number in (1, 2):
+        packed = pack(tmp_path / what, tmp_path / f"{number}.tar.zst")
+        assert packed.left_out == ()
+    assert (tmp_path / "1.tar.zst").read_bytes() == (tmp_path / "2.tar.zst").read_bytes()
+    with open_run(tmp_path / "1.tar.zst") as run, open_run(tmp_path / what) as same:
+        assert [view.rank for view in run.sessions] == [view.rank for view in same.sessions]
+        assert list(run.records("rank-0")) == list(same.records("rank-0")) != []
+        assert verify(run).verdict is verify(same).verdict
 
 
 def test_a_damaged_store_is_refused_and_leaves_nothing(published: Published) -> None:

@@ -9,6 +9,7 @@ import pytest
 
 from paritrace.errors import EvidenceError, HostError
 from paritrace.files import Files
+from paritrace.store.records import is_loss
 from paritrace.store.restoring import restore
 from paritrace.store.targets.directory import DirectoryTarget
 from paritrace.store.verifying import StoreVerdict, verify_store
@@ -79,6 +80,23 @@ def test_a_file_that_became_a_folder(tmp_path: Path) -> None:
         "rank-0/x/y": b"inside",
         ".paritrace-versions/n0/rank-0/x.v1": b"file",
     }
+
+
+def test_empty_folders_come_back_and_are_no_loss(tmp_path: Path) -> None:
+    place = Place(tmp_path)
+    place.write("a.jsonl", b"1\n")
+    for name in ("empty", "deep/below", "filled"):
+        (place.originals / name).mkdir(parents=True)
+    assert place.once().tails == ()  # they may be filled yet
+    place.write("filled/x", b"x")
+    place.final()
+    restore(place.target(), tmp_path / "back", files=QUICK)
+    back = tmp_path / "back" / "rank-0"
+    assert sorted(path.relative_to(back).as_posix() for path in back.rglob("*") if path.is_dir()) == [
+        *("deep", "deep/below", "empty", "filled")
+    ]
+    (rank,) = verify_store(place.target()).ranks
+    assert [(one.path, is_loss(one)) for one in rank.remarks] == [("deep/below", False), ("empty", False)]
 
 
 def test_ranks_and_nodes_together(tmp_path: Path) -> None:

@@ -95,7 +95,10 @@ def status_of(found: "Verification") -> ExitStatus:
 @click.option("-o", "--output", type=_PATH, required=True, metavar="FILE.tar.zst", help="The archive; must not exist.")
 @json_option
 def pack(run: Path, output: Path, as_json: bool) -> None:
-    """Write RUN into one archive that every command reads; the same run gives the same bytes."""
+    """Write RUN into one archive that every command reads; the same run gives the same bytes.
+
+    A run whose ranks are staged, or a store, is put together first.
+    """
     from paritrace.runs.pack import pack as pack_run
 
     packed = pack_run(run, output)

@@ -188,7 +188,7 @@ def _status_of_verdict(verdict: "StoreVerdict") -> ExitStatus:
 
 
 def _status_of_sync(report: "SyncReport") -> ExitStatus:
-    from paritrace.cli.store_text import is_loss
+    from paritrace.store.records import is_loss
 
     lost = any(is_loss(remark) for remark in (*report.remarks, *report.transient))
     return ExitStatus.UNDETERMINED if lost else ExitStatus.DONE

@@ -16,7 +16,6 @@ from paritrace.store.syncing import SyncReport
 from paritrace.store.verifying import StoreVerification
 
 MAX_LINES = 24  # of one list: a screen; --json has all
-_NO_LOSS = frozenset({RemarkKind.NFS_PLACEHOLDER, RemarkKind.NOT_A_FILE})
 
 
 def sync_text(report: SyncReport | HostError) -> str:
@@ -29,7 +28,9 @@ def sync_text(report: SyncReport | HostError) -> str:
     )
     waiting = f"{report.waiting_bytes:,} bytes wait" if report.waiting_bytes else ""
     overdue = f"{report.overdue_bytes:,} of them for more than two intervals" if report.overdue_bytes else ""
-    remarks = [*report.remarks, *report.transient, *report.tails]
+    remarks = [
+        one for one in (*report.remarks, *report.transient, *report.tails) if one.kind is not RemarkKind.EMPTY_FOLDER
+    ]
     return "\n".join(_lines([head, waiting, overdue, *_bounded(map(remark_text, remarks))]))
 
 
@@ -75,11 +76,6 @@ def remark_text(remark: Remark) -> str:
     """One line about what was not taken or is lost."""
     length = "an unknown number of" if isinstance(remark.length, Gap) else f"{remark.length:,}"
     return f"    {remark.kind.value}: {remark.path!r} from byte {remark.offset:,}: {length} bytes"
-
-
-def is_loss(remark: Remark) -> bool:
-    """Say whether a remark is about bytes that a reader would miss."""
-    return remark.kind not in _NO_LOSS
 
 
 def _ranks(ranks: Iterable[RankFacts]) -> list[str]:

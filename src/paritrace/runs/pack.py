@@ -49,12 +49,24 @@ class Scratch:
 
 
 def pack(run_dir: Path, output: Path, *, files: Files = LOCAL) -> Packed:
-    """Write the run as one deterministic tar.zst file.
+    """Write the run as one deterministic tar.zst file; one whose ranks are staged or published is put together first.
 
     Raises:
-        EvidenceError: Refused: `not_a_run`, `run_is_running`, `changed_while_read`.
+        EvidenceError: Refused: `not_a_run`, `run_is_running`, `changed_while_read`; of a store as `open_run` says.
         HostError: Refused: `already_there`, or what the disk says; nothing is left of the output.
     """
+    from paritrace.runs.stored import stored_folder
+
+    private = stored_folder(run_dir, scratch=None, files=files)
+    if private is None:
+        return _packed(run_dir, output, linked=False, files=files)
+    try:
+        return _packed(private.run_folder, output, linked=True, files=files)
+    finally:
+        private.remove()
+
+
+def _packed(run_dir: Path, output: Path, *, linked: bool, files: Files) -> Packed:
     data = files.read_if_present(run_dir / ENVELOPE_NAME)
     if data is None:
         raise EvidenceError(f"{run_dir} is not a run directory", code="not_a_run", fix="name a run directory")
@@ -62,9 +74,9 @@ def pack(run_dir: Path, output: Path, *, files: Files = LOCAL) -> Packed:
     require_not_running(envelope, doing="pack")
     if files.exists(output):
         raise HostError(f"{output} exists", code="already_there", fix="choose another name for the archive")
-    plain, left_out = _contents(run_dir, files)
+    plain, left_out = _contents(run_dir, files, linked=linked)
     seen: list[Member] = []
-    files.create(output, archive.compressed(_tar(run_dir, envelope, plain, seen=seen, files=files)))
+    files.create(output, archive.compressed(_tar(plain, envelope, seen=seen, files=files)))
     return Packed(
         path=str(output),
         run_id=envelope.run_id,
@@ -126,25 +138,32 @@ def require_not_running(envelope: Envelope, *, doing: str) -> None:
             )
 
 
-def _contents(run_dir: Path, files: Files) -> tuple[list[str], list[str]]:
-    """Return the relative paths of the plain files of a run, sorted with the envelope first, and what else is there."""
-    plain: list[str] = []
+def _contents(run_dir: Path, files: Files, *, linked: bool) -> tuple[dict[str, Path], list[str]]:
+    """Return the plain files of a run by relative path, sorted with the envelope first, and what else is there.
+
+    `linked`: it was put together of its ranks' folders, whose entries are links of ours.
+    """
+    plain: dict[str, Path] = {}
     left_out: list[str] = []
-    waiting = [run_dir]
+    waiting = [("", run_dir)]
     while waiting:
-        for path in files.list(waiting.pop()):
-            name = path.relative_to(run_dir).as_posix()
+        above, folder = waiting.pop()
+        for entry in files.list(folder):
+            name = f"{above}{entry.name}"
+            path = entry.resolve() if linked and name.count("/") == 1 else entry
             if files.is_folder(path):
-                waiting.append(path)
+                waiting.append((f"{name}/", path))
+            elif files.is_regular(path):
+                plain[name] = path
             else:
-                (plain if files.is_regular(path) else left_out).append(name)
-    return sorted(plain, key=lambda name: (name != ENVELOPE_NAME, name)), sorted(left_out)
+                left_out.append(name)
+    return dict(sorted(plain.items(), key=lambda item: (item[0] != ENVELOPE_NAME, item[0]))), sorted(left_out)
 
 
-def _tar(run_dir: Path, envelope: Envelope, plain: list[str], *, seen: list[Member], files: Files) -> Iterator[bytes]:
-    for name in plain:
-        num_bytes = files.size(run_dir / name)
-        chunks = files.iter_chunks(run_dir / name, length=num_bytes)
+def _tar(plain: dict[str, Path], envelope: Envelope, *, seen: list[Member], files: Files) -> Iterator[bytes]:
+    for name, path in plain.items():
+        num_bytes = files.size(path)
+        chunks = files.iter_chunks(path, length=num_bytes)
         yield from archive.member_bytes(Source(name, num_bytes, chunks), seen)
     inventory = codec.encode_document(
         Inventory(format=archive.FORMAT, version=archive.VERSION, run_id=envelope.run_id, members=tuple(seen))

@@ -148,12 +148,15 @@ def _not_whole(ranks: Sequence[RankFacts]) -> dict[str, str]:
 
 
 def _words(rank: RankFacts) -> Iterator[str]:
+    from paritrace.store.records import is_loss
+
     if isinstance(rank.expected, Gap):
         yield f"rank {rank.rank}: no receipt of a final sync, so more may not have been published"
     if rank.overdue_bytes:
         yield f"rank {rank.rank}: {rank.overdue_bytes:,} bytes waited longer than two intervals"
-    if rank.remarks:
-        yield f"rank {rank.rank}: {len(rank.remarks)} losses or stops of its files, see `paritrace store verify`"
+    num_losses = sum(map(is_loss, rank.remarks))
+    if num_losses:
+        yield f"rank {rank.rank}: {num_losses} losses or stops of its files, see `paritrace store verify`"
 
 
 def _from_archive(path: Path, *, scratch: Path | None, files: Files) -> Scratch:

@@ -38,7 +38,7 @@ class Choice(Struct, frozen=True):
     """`then`: what the checkpoint becomes by it; `more`: complete bytes are left for the next bundle at once.
 
     `checksums`: of the segments' bytes, in order. `transient`: what could not be taken this time; `tails`: incomplete
-    last records. Neither is in `then`.
+    last records and, at the end, empty folders. Neither is in `then`.
     """
 
     segments: tuple[Segment, ...]
@@ -84,6 +84,8 @@ class Chooser:
         for path in sorted(listing.found, key=self._turn):
             if self._scope.ends is None or path in self._scope.ends:
                 self._look_at(path, listing.found[path], matched)
+        if final:
+            self._tails += listing.empty
         return self._choice(matched, (*listing.remarks, *matched.remarks, *self._remarks))
 
     def _turn(self, path: str) -> tuple[float, str]:

@@ -40,6 +40,7 @@ class RemarkKind(StrEnum):
     REPLACED = "replaced"  # truncated, rewritten or replaced: what came after `offset` is not known
     RECORD_TOO_LARGE = "record_too_large"  # the journal stops at `offset`
     INCOMPLETE_RECORD = "incomplete_record"  # an unfinished last record stayed behind
+    EMPTY_FOLDER = "empty_folder"  # nothing was in it at the end (in receipts): it is made again by a restore
 
 
 class SourceIdentity(Struct, frozen=True, forbid_unknown_fields=True):
@@ -79,6 +80,14 @@ class Remark(Struct, frozen=True, forbid_unknown_fields=True):
     version: int
     offset: int
     length: int | Gap[StoreGap]
+
+
+NO_LOSS = frozenset({RemarkKind.NFS_PLACEHOLDER, RemarkKind.NOT_A_FILE, RemarkKind.EMPTY_FOLDER})
+
+
+def is_loss(remark: Remark) -> bool:
+    """Say whether a remark means that evidence is missing, or stays behind."""
+    return remark.kind not in NO_LOSS
 
 
 def about(remark: Remark) -> tuple[RemarkKind, str, int, int]:

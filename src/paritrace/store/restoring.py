@@ -16,10 +16,10 @@ from paritrace.store.aside import Buffer
 from paritrace.store.chain import Chain, StreamKey
 from paritrace.store.checking import Checker, RankFacts, StoreFacts
 from paritrace.store.documents import canonical
-from paritrace.store.layout import RankKey
+from paritrace.store.layout import RankKey, is_safe_path
 from paritrace.store.placing import Placed, collisions, node_facts_path, placements
 from paritrace.store.problems import Problem, damaged_store
-from paritrace.store.records import Manifest, Segment
+from paritrace.store.records import Manifest, RemarkKind, Segment
 from paritrace.store.targets import Target
 
 RESTORED_NAME = "restore.json"
@@ -129,6 +129,9 @@ def stream_file(folder: Path, key: RankKey, stream: StreamKey) -> Path:
 def _place(folder: Path, checker: Checker, placed: list[Placed], *, files: Files) -> None:
     for key in checker.chains:
         files.mkdir(folder / f"rank-{key.rank}")
+        for remark in checker.chains[key].stated:
+            if remark.kind is RemarkKind.EMPTY_FOLDER and is_safe_path(remark.path):
+                files.mkdir(folder / f"rank-{key.rank}" / remark.path)
     for one in placed:
         path = folder / one.to
         files.mkdir(path.parent)

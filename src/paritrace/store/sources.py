@@ -25,10 +25,11 @@ _OUR_FORMATS = "paritrace-"
 
 
 class Listing(Struct, frozen=True):
-    """The regular files of a rank by relative path, and what is no such file."""
+    """The regular files of a rank by relative path, what is no such file, and the folders with nothing in them."""
 
     found: dict[str, SourceIdentity]
     remarks: tuple[Remark, ...]
+    empty: tuple[Remark, ...]
 
 
 def listing_of(folder: Path, *, files: Files) -> Listing:
@@ -39,15 +40,19 @@ def listing_of(folder: Path, *, files: Files) -> Listing:
     """
     found: dict[str, SourceIdentity] = {}
     remarks: list[Remark] = []
+    empty: list[Remark] = []
     require_staging(folder, files=files)
     for path, status in _walk(folder, files):
         name = path.relative_to(folder).as_posix()
+        if stat.S_ISDIR(status.st_mode):
+            empty += [Remark(RemarkKind.EMPTY_FOLDER, name, 0, 0, 0)] if is_safe_path(name) else []
+            continue
         kind = _remark_kind(path.name, name, status)
         if kind is None:
             found[name] = identity(status)
         else:
             remarks.append(Remark(kind, _speakable(name), 0, 0, status.st_size))
-    return Listing(found, tuple(sorted(remarks, key=about)))
+    return Listing(found, tuple(sorted(remarks, key=about)), tuple(sorted(empty, key=about)))
 
 
 def require_staging(folder: Path, *, files: Files) -> None:
@@ -133,9 +138,14 @@ def changed_while_read(path: str) -> EvidenceError:
 
 
 def _walk(folder: Path, files: Files) -> Iterator[tuple[Path, os.stat_result]]:
-    waiting = [folder]
+    """Yield everything that is no folder, and the folders that are empty."""
+    waiting: list[tuple[Path, os.stat_result | None]] = [(folder, None)]
     while waiting:
-        for path in _entries(waiting.pop(), files):
+        above, itself = waiting.pop()
+        entries = _entries(above, files)
+        if not entries and itself is not None:
+            yield above, itself
+        for path in entries:
             try:
                 status = files.lstat(path)
             except HostError as error:
@@ -143,7 +153,7 @@ def _walk(folder: Path, files: Files) -> Iterator[tuple[Path, os.stat_result]]:
                     continue
                 raise
             if stat.S_ISDIR(status.st_mode):
-                waiting.append(path)
+                waiting.append((path, status))
             elif not path.name.startswith(TEMPORARY_PREFIX):
                 yield path, status
 
