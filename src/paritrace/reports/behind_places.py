@@ -25,7 +25,8 @@ def place_facts(place: Difference) -> list[str]:
     if place.region:
         facts.append(f"a region of {place.region_calls[0]:,} baseline and {place.region_calls[1]:,} candidate calls")
     for slot in place.slots:
-        facts.append(f"{slot.slot}: {CLASSES[slot.difference_class]} {slot.note}".rstrip() + f"; {size_in_words(slot)}")
+        note = f" ({slot.note})" if slot.note else ""
+        facts.append(f"{slot.slot}: {CLASSES[slot.difference_class]}{note}; {size_in_words(slot)}")
         facts.append(f"    baseline {slot.baseline}  candidate {slot.candidate}")
         facts += [f"    bytes [{begin:,}, {end:,}) differ" for begin, end in slot.byte_ranges]
         facts += [f"    {fact}" for fact in (element_facts(slot.elements) if slot.elements is not None else ())]
