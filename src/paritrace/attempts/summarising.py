@@ -29,6 +29,7 @@ from paritrace.attempts.usage import Tokens, token_figures
 from paritrace.evidence.coverage import Coverage, CoverageState, ExpectedGap, coverage, state
 from paritrace.evidence.gaps import Gap
 
+ROUNDING = 1e-12  # relative: a difference of two sums of the same amounts
 MOST_K = 8  # pass@k is given for k = 1, 2, 4, 8 as far as any task has so many attempts
 
 
@@ -237,7 +238,10 @@ def _reconciled(declared: Configuration, tokens: Mapping[str, Sum], costs: Seque
 
 def _against(total_id: str, name: str, total: Figure, ours: Sum) -> Reconciled:
     """The total less what attempts are known to have used; what is left belongs to no attempt that is seen."""
-    return Reconciled(total_id, name, total, ours, total.low - ours.observed_sum if total.known else None)
+    left = total.low - ours.observed_sum
+    if abs(left) <= ROUNDING * abs(total.low):
+        left = 0  # the tool added floats in its own order
+    return Reconciled(total_id, name, total, ours, left if total.known else None)
 
 
 def _sorted(counts: Mapping[str, int]) -> dict[str, int]:

@@ -149,10 +149,10 @@ def _pair(pair: PairOf, num_comparisons: int) -> Iterator[Part]:
     low_high = pair.bounds
     bounds = gap_in_words(low_high) if isinstance(low_high, Absent) else f"[{low_high[0]:+.3f}, {low_high[1]:+.3f}]"
     rows = [
-        ("paired difference", estimate_in_words(pair.difference)),
+        ("paired difference", estimate_in_words(pair.difference, signed=True)),
         ("bounds, these attempts", f"{bounds}: whatever the missing verdicts are"),
-        ("worst-case completion", interval_in_words(pair.worst_case_interval)),
-        ("valid at every look", interval_in_words(pair.anytime_interval)),
+        ("worst-case completion", interval_in_words(pair.worst_case_interval, signed=True)),
+        ("valid at every look", interval_in_words(pair.anytime_interval, signed=True)),
     ]
     rows += [(test.name, test_in_words(test)) for test in pair.tests]
     if num_comparisons > 1:

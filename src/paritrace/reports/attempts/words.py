@@ -74,20 +74,22 @@ def _fraction(passes: int, num: int) -> str:
     return f"{passes:,} of {num:,} = {passes / num:.3f}" if num else f"{passes:,} of 0: none"
 
 
-def estimate_in_words(found: Estimate | Absent) -> str:
+def estimate_in_words(found: Estimate | Absent, *, signed: bool = False) -> str:
     """Returns an estimate with its standard error and interval, or why there is none."""
     if isinstance(found, Absent):
         return gap_in_words(found)
     error = found.standard_error
     told = "standard error " + (gap_in_words(error) if isinstance(error, Absent) else f"{error:.4f}")
-    return f"{found.value:.4f}, {told}; {interval_in_words(found.interval)}; {found.num_tasks:,} tasks"
+    shown = f"{found.value:+.4f}" if signed else f"{found.value:.4f}"
+    return f"{shown}, {told}; {interval_in_words(found.interval, signed=signed)}; {found.num_tasks:,} tasks"
 
 
-def interval_in_words(found: Interval | Absent) -> str:
+def interval_in_words(found: Interval | Absent, *, signed: bool = False) -> str:
     """Returns an interval of the population of tasks, with level and method."""
     if isinstance(found, Absent):
         return f"interval {gap_in_words(found)}"
-    return f"{found.level:.0%} in [{found.low:+.3f}, {found.high:+.3f}] ({found.method})"
+    sign = "+" if signed else ""
+    return f"{found.level:.0%} in [{found.low:{sign}.3f}, {found.high:{sign}.3f}] ({found.method})"
 
 
 def gap_in_words(gap: Absent) -> str:
