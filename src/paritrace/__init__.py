@@ -16,6 +16,11 @@ if TYPE_CHECKING:
     from paritrace.capture.token_rows import Rows as Rows
     from paritrace.evidence.fingerprints import fingerprint as fingerprint
     from paritrace.reports.opened import open as open  # noqa: A004  the public name (SU-14)
+    from paritrace.runs.adapters import InvocationError as InvocationError
+    from paritrace.runs.adapters import ProcessAdapter as ProcessAdapter
+    from paritrace.runs.adapters import PythonAdapter as PythonAdapter
+    from paritrace.runs.host import Host as Host
+    from paritrace.runs.recorder import Recorder as Recorder
 
 __version__ = "0.1.0"
 
@@ -32,8 +37,18 @@ _PUBLIC = {
     "fingerprint": "paritrace.evidence.fingerprints",
     "Rows": "paritrace.capture.token_rows",
     "open": "paritrace.reports.opened",
+    "Host": "paritrace.runs.host",
+    "InvocationError": "paritrace.runs.adapters",
+    "ProcessAdapter": "paritrace.runs.adapters",
+    "PythonAdapter": "paritrace.runs.adapters",
+    "Recorder": "paritrace.runs.recorder",
 }
 __all__ = [
+    "Host",
+    "InvocationError",
+    "ProcessAdapter",
+    "PythonAdapter",
+    "Recorder",
     "Rows",
     "__version__",
     "context",

@@ -116,7 +116,8 @@ class _Session:
         if self._thread is not None:
             self._thread.join()  # storage is waited for without a limit (RR-4)
         session = self._session()
-        session.end(done.record.path)
+        session.add(done.record.path)
+        session.close()
         for error in (done.record.trouble, session.trouble):
             if error is not None:
                 _say(error, more="; the command was not disturbed, the record is incomplete")

@@ -56,6 +56,7 @@ class CommandWatch(Watch):
         self._watching = watching
         self._ids = ids
         self._clock = clock
+        self._cgroups = Cgroups()
         self._tell_started = started
         self._memory: MemoryWatch | None = None
         self._own: OwnCgroup | None = None
@@ -74,7 +75,7 @@ class CommandWatch(Watch):
             from paritrace.process.orphans import adopt_orphans
 
             self._remark(adopt_orphans())
-        cgroups = Cgroups()
+        cgroups = self._cgroups
         scope = cgroups.scope_of(os.getpid())
         if self._watching.cgroup and not isinstance(scope, Gap):
             made = make_cgroup(scope, name=self._ids.invocation_id)
@@ -85,8 +86,10 @@ class CommandWatch(Watch):
         elif isinstance(scope, Gap) and self._watching.cgroup:
             self._remark(f"no cgroup of its own: {scope.detail or scope.gap.value}")
         own = self._own is not None
+        from paritrace.process.belonging import runner_and_ancestors
+
         self._memory = MemoryWatch(cgroups, scope, declared=self._watching.exclusive, own=own, clock=self._clock)
-        return self._memory.before(ours=_lineage_of_ours())
+        return self._memory.before(ours=runner_and_ancestors() if self._watching.exclusive else ())
 
     def started(self, pid: int) -> None:
         self._pid = pid
@@ -127,19 +130,10 @@ class CommandWatch(Watch):
             self._own.remove()
 
     def _ours(self) -> frozenset[int]:
-        """Pids that belong here: we, whoever started us, the command's tree; of our own cgroup whatever began later."""
-        from paritrace.process.ending import below
+        from paritrace.process.belonging import belonging
 
-        tree = below({self._pid: str(self._since)})
-        if self._own is None:
-            return _lineage_of_ours() | tree.keys()
-        members = Cgroups().members(self._own.scope)
-        young = set() if isinstance(members, Gap) else {pid for pid in members if self._is_young(pid)}
-        return frozenset(young | tree.keys())
-
-    def _is_young(self, pid: int) -> bool:
-        ticks = leaving.start_ticks(pid)
-        return ticks is None or ticks >= self._since
+        own = None if self._own is None else self._own.scope
+        return belonging(self._pid, since_ticks=self._since, own=own, cgroups=self._cgroups)
 
     def _sample(self, pid: int, seconds: float) -> None:
         observer = self._observer(pid)
@@ -176,14 +170,3 @@ def _host_killed(end: CommandEnd) -> Victim:
     return Victim(
         pid=end.pid, source=VictimSource.REAPED, detail="the command itself: SIGKILL", seen_ns=end.host_ended_ns
     )
-
-
-def _lineage_of_ours() -> frozenset[int]:
-    """This process and whoever started it, up to the first one."""
-    found = [os.getpid()]
-    while found[-1] > 1 and len(found) < 1000:
-        parent = leaving.parent_of(found[-1])
-        if parent is None or parent == 0:
-            break
-        found.append(parent)
-    return frozenset(found)

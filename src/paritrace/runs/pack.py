@@ -19,6 +19,7 @@ from paritrace.runs import archive
 from paritrace.runs.archive import ArchiveStream, Inventory, Member, Source
 from paritrace.runs.documents import Parsed, parse_envelope
 from paritrace.runs.envelope import ENVELOPE_NAME, Envelope, SessionStatus
+from paritrace.runs.record_lines import RECORDS_FOLDER
 
 MAX_ENVELOPE_BYTES = 256 << 20  # ten thousand sessions with their surroundings are a tenth of this
 SPACE_KEPT_FREE_BYTES = 64 << 20  # so that unpacking never fills a file system to its last byte
@@ -146,6 +147,8 @@ def _contents(run_dir: Path, files: Files, *, linked: bool) -> tuple[dict[str, P
     plain: dict[str, Path] = {}
     left_out: list[str] = []
     waiting = [("", run_dir)]
+    if files.exists(run_dir / RECORDS_FOLDER) and files.is_folder(run_dir / RECORDS_FOLDER):
+        waiting.append((f"{RECORDS_FOLDER}/", run_dir / RECORDS_FOLDER))  # the one hidden folder that is evidence
     while waiting:
         above, folder = waiting.pop()
         for entry in files.list(folder):

@@ -7,6 +7,7 @@ from msgspec import Struct
 
 from paritrace.evidence.gaps import Gap, ResourceGap, RunGap
 from paritrace.evidence.ids import ProcessIdentity
+from paritrace.process.adapter_protocol import ReportedUsage
 from paritrace.process.cgroup_evidence import OomCount
 from paritrace.process.resources import ResourceSnapshot
 from paritrace.process.samples import SampleSummary
@@ -107,20 +108,6 @@ class RecordedError(Struct, frozen=True, forbid_unknown_fields=True):
     retryable: bool
 
 
-class Usage(Struct, frozen=True, forbid_unknown_fields=True):
-    """What the adapter says it used; null is unknown, never zero. `cost` has no currency unless one is named."""
-
-    input_tokens: int | None = None
-    cached_input_tokens: int | None = None
-    cache_write_input_tokens: int | None = None
-    output_tokens: int | None = None
-    reasoning_tokens: int | None = None
-    input_includes_cache: bool | None = None
-    output_includes_reasoning: bool | None = None
-    cost: float | None = None
-    currency: str | None = None
-
-
 class End(Struct, frozen=True, tag_field="line", tag="end", forbid_unknown_fields=True):
     """The last line. `elapsed_seconds` is of the monotonic clock, over the exchange alone.
 
@@ -142,7 +129,7 @@ class End(Struct, frozen=True, tag_field="line", tag="end", forbid_unknown_field
     facts: StopFacts
     oom_kill: OomCount | None = None
     oom_kill_gap: Gap[ResourceGap] | None = None
-    usage: Usage | None = None
+    usage: ReportedUsage | None = None
     usage_gap: Gap[RecordGap] | None = None
     resources: ResourceSnapshot | None = None
     resources_gap: Gap[ResourceGap] | None = None

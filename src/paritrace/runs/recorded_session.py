@@ -4,7 +4,7 @@ import os
 from pathlib import Path
 
 from paritrace.clock import SYSTEM, Clock
-from paritrace.errors import ParitraceError
+from paritrace.errors import EvidenceError, ParitraceError
 from paritrace.evidence.digests import sha256_hex
 from paritrace.files import LOCAL, Files
 from paritrace.process.identity import own_identity
@@ -28,6 +28,7 @@ class RecordedSession:
         self._files = files
         self._clock = clock
         self._session: OpenSession | None = None
+        self._begun = False
 
     def begin(self) -> None:
         """Enter the session.
@@ -43,25 +44,39 @@ class RecordedSession:
             config_digest=NO_CONFIGURATION,
             title=self._title or None,
         )
-        self._session = begin_session(self._root, request, files=self._files, clock=self._clock)
+        try:
+            self._session = begin_session(self._root, request, files=self._files, clock=self._clock)
+        except EvidenceError as error:
+            if error.code != "session_exists":  # of another host of this process, which ends it
+                raise
+        self._begun = True
 
     def begin_beside(self, record: Path) -> None:
         """Enter the session while the program runs already, with its record; a failure is kept."""
         try:
-            if self._session is None:
+            if not self._begun:
                 self.begin()
             register_record(self._root, record, live=True, files=self._files, clock=self._clock)
         except ParitraceError as error:
             self.trouble = self.trouble or error
 
-    def end(self, record: Path) -> None:
-        """Seal the record and end the session; a failure is kept."""
+    def add(self, record: Path) -> ParitraceError | None:
+        """Register a record that has its end; returns what kept it from being registered."""
         try:
-            if self._session is None:
+            if not self._begun:
                 self.begin()
-            assert self._session is not None
             if self._files.exists(record):
                 register_record(self._root, record, live=False, files=self._files, clock=self._clock)
-            self._session.end(SessionStatus.COMPLETED, Receipt(lines=0, calls=0, details=0, states=0))
+        except ParitraceError as error:
+            self.trouble = self.trouble or error
+            return error
+        return None
+
+    def close(self) -> None:
+        """End the session where it was entered; a failure is kept."""
+        session, self._session = self._session, None
+        try:
+            if session is not None:
+                session.end(SessionStatus.COMPLETED, Receipt(lines=0, calls=0, details=0, states=0))
         except ParitraceError as error:
             self.trouble = self.trouble or error
