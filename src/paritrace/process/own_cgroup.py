@@ -24,7 +24,7 @@ class OwnCgroup:
     def __init__(self, scope: CgroupScope, *, clock: Clock = SYSTEM) -> None:
         self.scope = scope
         self._clock = clock
-        self._members = os.open(Path(scope.directory, MEMBERS), os.O_WRONLY | os.O_CLOEXEC)
+        self._members = Path(scope.directory, MEMBERS).open("r+b", buffering=0)  # noqa: SIM115  until `remove`
 
     def join(self) -> None:
         """Move the calling process into it: for `preexec_fn`, one write to an open descriptor and nothing else.
@@ -32,7 +32,7 @@ class OwnCgroup:
         Raises:
             OSError: the kernel refused.
         """
-        os.write(self._members, _SELF)
+        self._members.write(_SELF)
 
     def limit_memory(self, limit_bytes: int) -> None:
         """Set its memory limit, which the kernel enforces; on request only (RS-8).
@@ -44,8 +44,7 @@ class OwnCgroup:
 
     def remove(self, *, within_seconds: float = REMOVE_SECONDS) -> Gap[ResourceGap] | None:
         """Remove it; STILL_POPULATED when descendants of the invocation outlive it, which are left alone."""
-        with suppress(OSError):
-            os.close(self._members)
+        self._members.close()
         until = self._clock.monotonic_ns() + int(within_seconds * 1e9)
         while True:
             try:
