@@ -37,11 +37,12 @@ def sign_flip(differences: Sequence[float]) -> TestResult:
     """Returns the two-sided sign-flip permutation test of a mean of paired differences (Fisher 1935).
 
     Exact up to EXACT_PAIRS pairs that differ; beyond that NUM_FLIPS flips are drawn with a fixed seed. Pairs without a
-    difference change nothing and are left out of the flips.
+    difference change nothing and are left out of the flips. One pair flipped or not is equally far from zero.
     """
     moved = np.sort(np.array([one for one in differences if one], dtype=float))
-    if not len(moved):
-        return TestResult("sign-flip permutation test", 1.0, len(differences))
+    if len(moved) < 2:
+        facts = {"exact": 1.0, "num_flips": float(2 ** len(moved))}
+        return TestResult("sign-flip permutation test", 1.0, len(differences), facts)
     exact = len(moved) <= EXACT_PAIRS
     done = stats.permutation_test(
         (moved,),
@@ -52,7 +53,7 @@ def sign_flip(differences: Sequence[float]) -> TestResult:
         batch=BATCH,
         rng=np.random.default_rng(SEED),
     )
-    facts: dict[str, float] = {"exact": float(exact), "num_flips": float(2 ** len(moved) if exact else NUM_FLIPS)}
+    facts = {"exact": float(exact), "num_flips": float(2 ** len(moved) if exact else NUM_FLIPS)}
     return TestResult(
         "sign-flip permutation test", float(done.pvalue), len(differences), facts, seed=None if exact else SEED
     )
