@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from paritrace.cli.attempts_diverge import diverge
+from paritrace.cli.attempts_import import import_results
 from paritrace.cli.options import json_option
 from paritrace.cli.output import ExitStatus, write_json_bytes, write_text
 
@@ -16,6 +18,7 @@ if TYPE_CHECKING:
     from paritrace.attempts.rate_card import RateCard
     from paritrace.attempts.result import AttemptsComparison, Summary
     from paritrace.correspondence.vocabulary import Verdict
+    from paritrace.reports.attempts.directories import DirectoriesCompared
     from paritrace.reports.attempts.sections import Part
 
 _PATH = click.Path(path_type=Path)
@@ -26,6 +29,10 @@ Decorated = TypeVar("Decorated", bound=Callable[..., Any])
 @click.group()
 def attempts() -> None:
     """Compare configurations by their attempts at tasks, with what is missing named."""
+
+
+attempts.add_command(import_results, "import")
+attempts.add_command(diverge, "diverge")
 
 
 def _report_options(decorated: Decorated) -> Decorated:
@@ -65,7 +72,7 @@ def summarize(  # noqa: PLR0913  one parameter per option of the synopsis
 
     require_scipy()
     found = summarize(load(manifest), details=details, card=_card(rate_card), gate=_gate(gate))
-    _deliver(found, parts_of_summary(found), output=output, form="json" if as_json else form)
+    deliver(found, parts_of_summary(found), output=output, form="json" if as_json else form)
     return _status(found.verdict, complete=found.complete or not require_complete)
 
 
@@ -95,7 +102,7 @@ def compare(  # noqa: PLR0913  one parameter per option of the synopsis
     require_scipy()
     loaded = load(manifest)
     found = compare(loaded, baseline=baseline, candidate=candidate, card=_card(rate_card), gate=_gate(gate))
-    _deliver(found, parts_of_comparison(found), output=output, form="json" if as_json else form)
+    deliver(found, parts_of_comparison(found), output=output, form="json" if as_json else form)
     return _status(found.verdict, complete=found.summary.complete or not require_complete)
 
 
@@ -121,10 +128,14 @@ def explain(manifest: Path, figure: str, rate_card: Path | None, as_json: bool) 
     return ExitStatus.DONE
 
 
-def _deliver(
-    found: "Summary | AttemptsComparison", parts: "Iterable[Part]", *, output: Path | None, form: str | None
+def deliver(
+    found: "Summary | AttemptsComparison | DirectoriesCompared",
+    parts: "Iterable[Part]",
+    *,
+    output: Path | None,
+    form: str | None,
 ) -> None:
-    """Print the report, or write it where `output` says."""
+    """Print the report, or write it where `output` says; in what `form`, its suffix says where nothing else does."""
     from paritrace.files import LOCAL
     from paritrace.reports.documents import encoded
 

@@ -107,16 +107,24 @@ def compare(  # noqa: PLR0913  one parameter per option of the synopsis; they be
 ) -> int:
     """Compare run CAND with run BASE: where they part, what changed, and what could not be checked.
 
+    Where both are what an evaluation tool left (Inspect logs, a Harbor job …), their attempts are compared, with
+    --noise against repeats of BASE; see `paritrace attempts`.
+
     Exit status 0, whatever was found. With --exit-code: 1 when something that was computed differs, 3 when calls are
     undetermined or evidence is incomplete; with --policy: 1 when it fails, 3 when it is undetermined. The result is
     kept below CAND unless -o names another place.
     """
+    from paritrace.cli.compare_attempts import Asked, compare_directories, is_of_attempts, require_shared_options
     from paritrace.cli.selections import parse_ranks, parse_steps
     from paritrace.compare.folds_dims import parse_dims
     from paritrace.compare.masks import parse_mask
     from paritrace.compare.resume_boundary import parse_resume
     from paritrace.compare.settings import Settings
 
+    output_to = Output(path=output, formats=formats, as_json=as_json)
+    if is_of_attempts(base, cand):
+        require_shared_options(click.get_current_context())
+        return compare_directories(base, cand, Asked(repeats, output_to, exit_code and not exit_zero))
     asked = judgement(exit_code=exit_code, allow=allow, exit_zero=exit_zero, envelope=True)
     settings = Settings(
         steps=parse_steps(steps),
@@ -129,7 +137,6 @@ def compare(  # noqa: PLR0913  one parameter per option of the synopsis; they be
         policy=None if policy is None else read_policy(policy, allow=allow),
     )
     judges = Judges(envelope=envelope, repeats=repeats, resume=None if resume is None else parse_resume(resume))
-    output_to = Output(path=output, formats=formats, as_json=as_json)
     require_a_place(output_to)
     return _compared((base, cand), settings, judges, Engine(engine, workers), (output_to, asked))
 

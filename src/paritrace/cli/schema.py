@@ -57,6 +57,10 @@ FORMATS = {
     "attempts-summary": Format(("paritrace.attempts.result:Summary",), "`attempts summarize --json`"),
     "attempts-comparison": Format(("paritrace.attempts.result:AttemptsComparison",), "`attempts compare --json`"),
     "attempts-explanation": Format(("paritrace.attempts.explaining:Explained",), "`attempts explain --json`"),
+    "attempts-directories": Format(
+        ("paritrace.reports.attempts.directories:DirectoriesCompared",), "`compare DIR DIR --json` of attempts"
+    ),
+    "trajectories": Format(("paritrace.reports.trajectories.document:Trajectories",), "`attempts diverge --json`"),
     "attempts-gate": Format(("paritrace.attempts.gate:Gate",), "rules of `attempts --gate`, written as TOML"),
     "rate-card": Format(("paritrace.attempts.rate_card:RateCard",), "a card of `attempts --rate-card`, as TOML"),
     "catalog": Format(("paritrace.runs.catalog:Catalog",), "`runs ls --json`"),

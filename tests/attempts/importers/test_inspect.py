@@ -120,9 +120,14 @@ def test_at_2_a_retried_run_copies_what_had_finished_and_tries_again_what_had_fa
     later = {"run_id": "R2", "created": "2026-01-02T00:00:00+00:00"}
     written(tmp_path / "2.json", inspect_log([done, again], **later))
     attempts = manifest_of("inspect", tmp_path, base=tmp_path).attempts
-    assert [one.attempt_id for one in attempts] == ["R1/T1/s1/1", "R1/T1/s1/1", "R1/T1/s2/1", "R2/T1/s2/1"]
+    assert [one.attempt_id for one in attempts] == [
+        "sums/s1/1@R1.T1",
+        "sums/s1/1@R1.T1",
+        "sums/s2/1@R1.T1",
+        "sums/s2/1@R2.T1",
+    ]
     assert attempts[0] == attempts[1]
-    assert (attempts[3].relation, attempts[3].retry_of) == (Relation.RETRY_ON_ERROR, "R1/T1/s2/1")
+    assert (attempts[3].relation, attempts[3].retry_of) == (Relation.RETRY_ON_ERROR, "sums/s2/1@R1.T1")
 
 
 def test_at_2_what_a_killed_log_misses_another_log_of_the_task_holds(tmp_path: Path) -> None:

@@ -42,6 +42,7 @@ STOPS = {
     "cost": StopKind.LIMIT,
     "turn": StopKind.LIMIT,
 }
+SHORT = 8  # characters of a random id
 _EXCEPTION = re.compile(r"[A-Za-z_][\w.]*(?=\()")  # the type, never its message (P7)
 
 
@@ -102,9 +103,13 @@ def _decided(evaluation: Evaluation, binary: set[str]) -> Evaluation:
 
 
 def attempt_id(header: Header, sample: str | int, epoch: int) -> str:
-    """Returns the identity of an attempt: the log's run and task, the sample, the epoch."""
-    run = header.eval.run_id or header.eval.eval_id or "unknown"
-    return f"{run}/{header.eval.task_id or header.eval.task}/{sample}/{epoch}"
+    """Returns the identity of an attempt: the task, the sample, the epoch, and which run of which task it was.
+
+    Run and task have ids of 22 random characters; eight of each tell them apart, and can be read.
+    """
+    spec = header.eval
+    run = (spec.run_id or spec.eval_id or "unknown")[:SHORT]
+    return f"{spec.task}/{sample}/{epoch}@{run}.{spec.task_id[:SHORT]}".rstrip(".")
 
 
 def task_id(header: Header, sample: str | int) -> str:

@@ -1,0 +1,136 @@
+"""`paritrace compare DIR DIR` on what evaluation tools left: attempts instead of calls (AT-22)."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+from click.core import ParameterSource
+from msgspec import Struct
+
+from paritrace.cli.output import ExitStatus, note
+from paritrace.cli.report_options import Output
+from paritrace.errors import RequestError
+
+if TYPE_CHECKING:
+    from paritrace.attempts.directories import Directories
+    from paritrace.attempts.noise import Noise
+    from paritrace.attempts.result import AttemptsComparison
+    from paritrace.reports.trajectories.document import Trajectories
+
+SHARED = frozenset({"base", "cand", "repeats", "output", "formats", "exit_code", "exit_zero", "as_json", "debug"})
+"""Parameters of `compare` that mean the same for attempts; every other one speaks of calls and tensors."""
+FORMATS = ("text", "json", "markdown", "html")
+
+
+class Asked(Struct, frozen=True):
+    """What the user asked for of a comparison of directories."""
+
+    repeats: tuple[Path, ...]
+    output: Output
+    exit_code: bool
+
+
+def is_of_attempts(base: Path, cand: Path) -> bool:
+    """Say whether both paths hold what an evaluation tool left, and neither is a run of ours."""
+    from paritrace.attempts.directories import are_attempts
+    from paritrace.files import LOCAL
+    from paritrace.runs.envelope import ENVELOPE_NAME
+
+    if any(not path.exists() or LOCAL.exists(path / ENVELOPE_NAME) for path in (base, cand) if not path.is_file()):
+        return False
+    return are_attempts(base, cand)
+
+
+def require_shared_options(context: click.Context) -> None:
+    """Refuse options that mean nothing for attempts.
+
+    Raises:
+        RequestError: Refused, `not_for_attempts`.
+    """
+    given = [
+        parameter.opts[-1]
+        for parameter in context.command.params
+        if parameter.name not in SHARED and context.get_parameter_source(parameter.name) is ParameterSource.COMMANDLINE
+    ]
+    if given:
+        raise RequestError(
+            f"these directories hold attempts, for which {', '.join(given)} means nothing",
+            code="not_for_attempts",
+            fix="leave it out; rules for attempts are given to `paritrace attempts compare --gate`",
+        )
+
+
+def compare_directories(base: Path, cand: Path, asked: Asked) -> ExitStatus:
+    """Compare two log directories, each one configuration, and say what the evidence supports.
+
+    Raises:
+        RequestError: Refused: `no_such_format`, `not_attempts`.
+        EvidenceError: Refused: `nothing_to_import`, `not_a_job`.
+        HostError: Refused: `missing_extra`, or a folder cannot be read.
+    """
+    from paritrace.attempts.api import compare, require_scipy
+    from paritrace.attempts.directories import load_directories
+    from paritrace.cli.attempts import deliver
+    from paritrace.reports.attempts.directories import FORMAT, VERSION, DirectoriesCompared, parts_of_directories
+
+    require_scipy()
+    form = _form(asked.output)
+    found = load_directories(base, cand, repeats=asked.repeats)
+    for refusal in found.refused:
+        note(f"not read: {refusal}")
+    comparison = compare(found.loaded, baseline=found.baseline, candidate=found.candidate)
+    compared = DirectoriesCompared(
+        format=FORMAT,
+        version=VERSION,
+        comparison=comparison,
+        noise=_noise(found, comparison),
+        judged_twice=found.judged_twice,
+        trajectories=_trajectories(base, cand),
+        refused=found.refused,
+    )
+    deliver(compared, parts_of_directories(compared), output=asked.output.path, form=form)
+    return _status(comparison) if asked.exit_code else ExitStatus.DONE
+
+
+def _form(output: Output) -> str | None:
+    """The one format that was asked for; None: as the suffix says, else text."""
+    wanted = ("json",) if output.as_json else output.files
+    if len(wanted) > 1 or not set(wanted) <= set(FORMATS) or output.to_github:
+        raise RequestError(
+            f"attempts are written in one of {', '.join(FORMATS)}",
+            code="no_such_format",
+            fix="give one --format, and with -o the file's name",
+        )
+    return wanted[0] if wanted else None
+
+
+def _noise(found: "Directories", comparison: "AttemptsComparison") -> "Noise | None":
+    from paritrace.attempts.api import compare
+    from paritrace.attempts.noise import noise_of
+
+    if not found.repeats:
+        return None
+    repeats = (compare(found.loaded, baseline=found.baseline, candidate=name).pairs[0] for name in found.repeats)
+    return noise_of(comparison.pairs[0], tuple(repeats))
+
+
+def _trajectories(base: Path, cand: Path) -> "Trajectories | None":
+    """Where the trajectories part, None where neither side recorded any."""
+    from paritrace.attempts.trace_matching import Chosen
+    from paritrace.cli.attempts_diverge import matched_tasks
+    from paritrace.reports.trajectories.document import document, held
+
+    evidence, matched = matched_tasks((base, cand), Chosen())
+    if not matched.tasks:
+        return None
+    sources = tuple(evidence.sources[name] for name in sorted(evidence.sources))
+    return document((str(base), str(cand)), matched, held(matched), sources=sources, refused=())
+
+
+def _status(comparison: "AttemptsComparison") -> ExitStatus:
+    from paritrace.attempts.result import Claim
+
+    claims = {pair.claim for pair in comparison.pairs}
+    if claims & {Claim.CONDITIONAL, Claim.ROBUST}:
+        return ExitStatus.DIFFERENCE
+    return ExitStatus.UNDETERMINED
