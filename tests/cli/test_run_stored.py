@@ -70,6 +70,7 @@ RANK = {"RANK": "1", "WORLD_SIZE": "2", "LOCAL_RANK": "1"}
         ({"RANK": "1", "WORLD_SIZE": "2"}, ("--run-id", "r"), "no_local_rank"),
         ({"TORCHELASTIC_RUN_ID": "x", "WORLD_SIZE": "2", "LOCAL_RANK": "1"}, (), "bad_launch_environment"),
         (RANK | {"PARITRACE_STAGING_DIR": ""}, ("--run-id", "r"), "no_staging"),
+        (RANK | {"PARITRACE_STAGING_DIR": "store/x"}, ("--run-id", "r"), "staging_in_store"),
     ],
 )
 def test_st17_what_a_rank_of_a_launcher_lacks_is_refused_by_name(
@@ -94,7 +95,7 @@ def test_st1_staging_on_shared_storage_is_refused(
     mounts.write_text(
         f"1 0 8:1 / / rw - ext4 /dev/a rw\n2 1 0:9 / {script.parent}/staging rw - nfs4 server:/export rw\n"
     )
-    monkeypatch.setattr("paritrace.cli.probes.directory.MOUNTS", mounts)
+    monkeypatch.setattr("paritrace.process.mounts.MOUNTS", mounts)
     assert status_of(["run", "-o", "RUN", "--store", "store", "--staging", "staging/here", str(script)]) == 125
     assert "[staging_is_shared]" in capfd.readouterr().err
     assert not Path("started").exists()
@@ -250,6 +251,37 @@ def test_st18_ranks_of_a_launcher_publish_themselves_each_its_own(tmp_path: Path
         with open_run(tmp_path / path) as run:
             assert (run.run_id, [view.rank for view in run.sessions]) == ("launched", [0, 1])
     assert len(list((tmp_path / "store" / ".paritrace-bundles" / "n").glob("node-*.json"))) == 1
+
+
+@pytest.mark.slow
+def test_st17_a_trace_in_code_is_staged_exactly_when_a_store_is_named(tmp_path: Path) -> None:
+    pytest.importorskip("torch")
+    script = tmp_path / "train.py"
+    script.write_text(
+        "import paritrace, torch\n"
+        "with paritrace.trace('RUN'):\n"
+        "    paritrace.step(0)\n"
+        "    torch.nn.Linear(2, 2)(torch.ones(1, 2))\n"
+    )
+    for given, error in (
+        ({"PARITRACE_STORE": "store"}, "a store without a staging directory"),
+        ({"PARITRACE_STORE": "store", "PARITRACE_STAGING_DIR": "staging"}, ""),
+    ):
+        done = subprocess.run(
+            [sys.executable, str(script)],
+            cwd=tmp_path,
+            env=environment() | given,
+            capture_output=True,
+            text=True,
+            timeout=WAIT_SECONDS,
+            check=False,
+        )
+        assert (done.returncode, error in done.stderr) == (int(bool(error)), True), done.stderr
+    assert verify_store(open_target(str(tmp_path / "store"))).verdict is StoreVerdict.INTACT
+    assert sorted(path.name for path in (tmp_path / "RUN").iterdir()) == [".lock", "run.json"]
+    with open_run(tmp_path / "RUN") as run, open_run(tmp_path / "store") as same:
+        assert run.run_id == same.run_id
+        assert list(run.records("rank-0")) == list(same.records("rank-0")) != []
 
 
 @pytest.mark.slow

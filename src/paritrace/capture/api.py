@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import operator
+import os
 import sys
 from collections.abc import Generator, Iterable, Iterator
 from contextlib import ContextDecorator, contextmanager
@@ -12,16 +13,18 @@ from typing import TYPE_CHECKING, SupportsIndex, TypeVar
 
 from paritrace.capture.declared_mesh import parse_mesh
 from paritrace.capture.launch import without_own_frames
-from paritrace.capture.session import Capture, Workload, begin, without_capture
+from paritrace.capture.session import Capture, StagedRank, Workload, begin, without_capture
 from paritrace.capture.settings import CaptureSettings, Selection, parse_budget, parse_bytes, parse_levels, parse_steps
 from paritrace.capture.sites import workload_root
 from paritrace.capture.token_rows import Rows
-from paritrace.errors import RequestError
+from paritrace.errors import ParitraceError, RequestError
 from paritrace.evidence.blackbox import Cause
 from paritrace.runs.envelope import SessionStatus
 
 if TYPE_CHECKING:
     import torch
+
+    from paritrace.capture.publishing import Publishing, StoreSettings
 
 Item = TypeVar("Item")
 _current: Capture | None = None
@@ -56,8 +59,9 @@ class trace(ContextDecorator):  # noqa: N801  used as a function: with paritrace
         perturb_seed: this run is a perturbed draw, made with this seed from 1 on; 0 moves nothing. The draws of a run
             lie in `RUN/perturbed/01` and so on, where `paritrace compare` looks for them (CP-10a).
 
-    With `PARITRACE_MODE=off` nothing happens. May be used twice in one process for two run directories, one after the
-    other, to compare two implementations (CA-1).
+    With `PARITRACE_STORE` and `PARITRACE_STAGING_DIR` set this rank is staged and, by a thread of this process,
+    published; what is left is published at the end of the block. With `PARITRACE_MODE=off` nothing happens. May be used
+    twice in one process for two run directories, one after the other, to compare two implementations (CA-1).
 
     Raises:
         RequestError: Refused: a capture is running already (`capture_running`), or a setting is wrong.
@@ -91,6 +95,7 @@ class trace(ContextDecorator):  # noqa: N801  used as a function: with paritrace
     ) -> None:
         self._run = Path(run)
         self._capture: Capture | None = None
+        self._publishing: Publishing | None = None
         named = (level,) if isinstance(level, str) else tuple(level)
         span = parse_steps(steps) if isinstance(steps, str) else steps
         self._settings = CaptureSettings(
@@ -124,9 +129,31 @@ class trace(ContextDecorator):  # noqa: N801  used as a function: with paritrace
                 code="capture_running",
                 fix="end it first: leave its `with` block, or run without `paritrace run`",
             )
-        self._capture = begin(self._run, self._settings, workload=_here())
+        settings = _store_settings()
+        if settings is None:
+            self._capture = begin(self._run, self._settings, workload=_here())
+        else:
+            self._capture = self._begin_staged(settings)
         set_current(self._capture)
         return self
+
+    def _begin_staged(self, settings: StoreSettings) -> Capture:
+        """This rank writes to staging, and this process publishes it (ST-17)."""
+        from paritrace.capture.publishing import Publishing, rank_here
+
+        rank = rank_here(os.environ)
+        publishing = Publishing(settings, rank, say=_say)
+        publishing.begin(self._run, title="")
+        staged = publishing.staged
+        own = staged.folder / f"rank-{0 if rank is None else rank.number}"
+        named = StagedRank(run_id=staged.run_id, node_id=staged.node_id)
+        try:
+            capture = begin(own, self._settings, workload=_here(), staged=named)
+        except BaseException:
+            publishing.end()
+            raise
+        self._publishing = publishing
+        return capture
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None) -> None:
         if self._capture is None:
@@ -139,12 +166,33 @@ class trace(ContextDecorator):  # noqa: N801  used as a function: with paritrace
         if error is not None:
             error.__traceback__ = without_own_frames(error.__traceback__)
         if self._capture.failure is not None:
-            sys.stderr.write(f"paritrace: failed: {self._capture.failure.message}\n")
+            _say(f"paritrace: failed: {self._capture.failure.message}")
+        if self._publishing is not None:
+            _published_to_the_end(self._publishing)
 
     @property
     def run(self) -> Path:
         """The run directory."""
         return self._run
+
+
+def _store_settings() -> StoreSettings | None:
+    if not os.environ.get("PARITRACE_STORE"):
+        return None  # the store's code is loaded only where there is one
+    from paritrace.capture.publishing import store_settings
+
+    return store_settings(os.environ)
+
+
+def _say(line: str) -> None:
+    sys.stderr.write(f"{line}\n")
+
+
+def _published_to_the_end(publishing: Publishing) -> None:
+    try:
+        publishing.end()
+    except ParitraceError as error:  # the workload goes on (P6)
+        _say(f"paritrace: {error.outcome.value}: {error.message}")
 
 
 def step(n: int) -> None:

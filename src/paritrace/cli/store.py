@@ -7,6 +7,7 @@ import click
 
 from paritrace.cli.options import json_option
 from paritrace.cli.output import ExitStatus, note, write_json, write_text
+from paritrace.errors import RequestError
 
 if TYPE_CHECKING:
     from paritrace.store.syncing import Syncer, SyncReport
@@ -83,10 +84,11 @@ def sync(  # noqa: PLR0913  one parameter per option
 
     Exit status: 0 done; 2 an error, whose message says what is kept for the next try; 3 something was not taken.
     """
-    from paritrace.cli.store_sync import SyncRequest, make_syncer, publish_node, require_one_of
+    from paritrace.capture.syncers import SyncRequest, make_syncer, publish_node
     from paritrace.cli.store_text import sync_text
 
-    require_one_of(once, final)
+    if once and final:
+        raise RequestError("--once and --final exclude each other", code="usage", fix="give one of them")
     request = SyncRequest(staging, target, run_id, rank, node_id, sync_interval, sync_batch_mib, sync_mib_per_second)
     syncer = make_syncer(request)
     if local_rank == 0:
@@ -111,13 +113,14 @@ def status(target: str | None, staging: Path | None, run_id: str | None, as_json
 
     Exit status: 0; 3 when a bundle is missing, a sync failed, or bytes are overdue by two intervals.
     """
-    from paritrace.cli.store_sync import require_source
+    from paritrace.capture.syncers import no_store
     from paritrace.cli.store_text import status_text
     from paritrace.store.status import status_of
     from paritrace.store.syncing import BATCH_BYTES
     from paritrace.store.targets import open_target
 
-    require_source(target, staging)
+    if target is None and staging is None:
+        raise no_store()
     found = status_of(None if target is None else open_target(target), staging, run_id, batch_bytes=BATCH_BYTES)
     if as_json:
         write_json(found)

@@ -28,9 +28,7 @@ def sync_text(report: SyncReport | HostError) -> str:
     )
     waiting = f"{report.waiting_bytes:,} bytes wait" if report.waiting_bytes else ""
     overdue = f"{report.overdue_bytes:,} of them for more than two intervals" if report.overdue_bytes else ""
-    remarks = [
-        one for one in (*report.remarks, *report.transient, *report.tails) if one.kind is not RemarkKind.EMPTY_FOLDER
-    ]
+    remarks = [*report.remarks, *report.transient, *report.tails]
     return "\n".join(_lines([head, waiting, overdue, *_bounded(map(remark_text, remarks))]))
 
 
@@ -74,6 +72,8 @@ def verification_text(found: StoreVerification) -> str:
 
 def remark_text(remark: Remark) -> str:
     """One line about what was not taken or is lost."""
+    if remark.kind is RemarkKind.EMPTY_FOLDER:
+        return f"    {remark.kind.value}: {remark.path!r}"
     length = "an unknown number of" if isinstance(remark.length, Gap) else f"{remark.length:,}"
     return f"    {remark.kind.value}: {remark.path!r} from byte {remark.offset:,}: {length} bytes"
 

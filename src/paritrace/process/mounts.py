@@ -10,6 +10,9 @@ _HIDDEN = ("invisible", "ptraceable", "2", "4")
 """Values of `hidepid` under which numbers are missing; under `noaccess` they are listed and cannot be read."""
 
 
+MOUNTS = Path("/proc/self/mountinfo")
+
+
 class Mount(Struct, frozen=True):
     """One line of mountinfo. `root`: which part of the file system lies at `point`."""
 
@@ -36,6 +39,20 @@ def parse_mounts(text: str) -> Iterator[Mount]:
             kind=rest[0],
             options=tuple(fields[5].split(",") + rest[-1].split(",")),
         )
+
+
+def kind_at(path: Path) -> str:
+    """Return the type of the file system at a path, which need not be there, by the longest mount point above it.
+
+    Empty where this machine does not say.
+    """
+    try:
+        found = list(parse_mounts(MOUNTS.read_text(encoding="utf-8", errors="surrogateescape")))
+    except (OSError, ValueError):
+        return ""
+    resolved = path.resolve()
+    above = [mount for mount in found if resolved.is_relative_to(mount.point)]
+    return max(reversed(above), key=lambda mount: len(mount.point)).kind if above else ""
 
 
 def _unescaped(text: str) -> str:

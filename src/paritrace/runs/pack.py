@@ -4,22 +4,20 @@ import hashlib
 import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from shutil import rmtree
-from tempfile import gettempdir, mkdtemp
-from weakref import finalize
 
 from msgspec import Struct
 
 from paritrace.errors import EvidenceError, HostError
 from paritrace.evidence import codec
 from paritrace.files import LOCAL, Files
-from paritrace.files.faults import translated
 from paritrace.process.identity import Life, liveness
 from paritrace.runs import archive
 from paritrace.runs.archive import ArchiveStream, Inventory, Member, Source
 from paritrace.runs.documents import Parsed, parse_envelope
 from paritrace.runs.envelope import ENVELOPE_NAME, Envelope, SessionStatus
 from paritrace.runs.record_lines import RECORDS_FOLDER
+from paritrace.runs.scratch import Scratch
+from paritrace.runs.stored import stored_folder
 
 MAX_ENVELOPE_BYTES = 256 << 20  # ten thousand sessions with their surroundings are a tenth of this
 SPACE_KEPT_FREE_BYTES = 64 << 20  # so that unpacking never fills a file system to its last byte
@@ -36,19 +34,6 @@ class Packed(Struct, frozen=True):
     referenced: tuple[str, ...]
 
 
-class Scratch:
-    """A private folder that goes away when it is removed, when nobody holds it any more, or at exit."""
-
-    def __init__(self, below: Path | None) -> None:
-        with translated(below or gettempdir(), "make a private folder in"):
-            self.folder = Path(mkdtemp(prefix="paritrace-", dir=below))
-        self.run_folder = self.folder  # where in it the run is
-        self._finalizer = finalize(self, rmtree, self.folder, ignore_errors=True)
-
-    def remove(self) -> None:
-        self._finalizer()
-
-
 def pack(run_dir: Path, output: Path, *, files: Files = LOCAL) -> Packed:
     """Write the run as one deterministic tar.zst file; one whose ranks are staged or published is put together first.
 
@@ -56,8 +41,6 @@ def pack(run_dir: Path, output: Path, *, files: Files = LOCAL) -> Packed:
         EvidenceError: Refused: `not_a_run`, `run_is_running`, `changed_while_read`; of a store as `open_run` says.
         HostError: Refused: `already_there`, or what the disk says; nothing is left of the output.
     """
-    from paritrace.runs.stored import stored_folder
-
     private = stored_folder(run_dir, scratch=None, files=files)
     if private is None:
         return _packed(run_dir, output, linked=False, files=files)

@@ -26,7 +26,7 @@ from paritrace.runs.rows import attachment_row
 from paritrace.runs.views import SessionView, session_view
 
 if TYPE_CHECKING:
-    from paritrace.runs.pack import Scratch
+    from paritrace.runs.scratch import Scratch
 
 JOURNAL_CHUNK_BYTES = 1 << 16  # records of one chunk stay in the cache: measured 1.5 times as fast as 1 MiB
 

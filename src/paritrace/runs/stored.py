@@ -15,7 +15,7 @@ from paritrace.runs.assembling import assemble, rank_folders
 from paritrace.runs.documents import read_envelope
 from paritrace.runs.envelope import ENVELOPE_NAME
 from paritrace.runs.keeping_restored import kept_restored
-from paritrace.runs.pack import Scratch
+from paritrace.runs.scratch import Scratch
 from paritrace.runs.staged import STAGING_FAILED, STORE, TROUBLE, Staged, staged_of
 
 if TYPE_CHECKING:

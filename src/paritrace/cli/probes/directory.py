@@ -9,9 +9,9 @@ from pathlib import Path
 
 from paritrace.cli.probes.probe import Probe, available, unavailable
 from paritrace.errors import HostError, RequestError
+from paritrace.process.mounts import kind_at
 
 SCRATCH_PREFIX = ".paritrace-doctor-"
-MOUNTS = Path("/proc/self/mountinfo")
 GIB = 2**30
 
 
@@ -47,14 +47,10 @@ def probe_space(directory: Path) -> Probe:
 
 def probe_file_system(directory: Path) -> Probe:
     """The type of the file system, by the longest mount point above the directory."""
-    try:
-        mounts = [line.split(" - ") for line in MOUNTS.read_text().splitlines()]
-    except OSError as error:
-        return unavailable("file system", f"{error.strerror}: {MOUNTS}")
-    resolved = directory.resolve()
-    found = [(mount.split()[4], rest.split()[0]) for mount, rest in mounts]
-    above = [(point, kind) for point, kind in found if resolved.is_relative_to(point)]
-    return available("file system", max(reversed(above), key=lambda pair: len(pair[0]))[1])
+    kind = kind_at(directory)
+    return (
+        available("file system", kind) if kind else unavailable("file system", "the machine does not list its mounts")
+    )
 
 
 def _tried(name: str, trial: Callable[[Path], str], scratch: Path) -> Probe:

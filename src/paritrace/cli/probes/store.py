@@ -14,15 +14,8 @@ from paritrace.cli.probes.directory import (
     try_sync,
 )
 from paritrace.cli.probes.probe import Probe, available, unavailable
-from paritrace.errors import HostError, ParitraceError, RequestError
+from paritrace.errors import ParitraceError, RequestError
 
-SHARED = frozenset(
-    {
-        *("nfs", "nfs4", "cifs", "smb3", "lustre", "ceph", "gpfs", "beegfs", "afs", "wekafs", "panfs", "orangefs"),
-        *("gfs2", "ocfs2", "glusterfs", "fuse.glusterfs", "fuse.ceph", "fuse.ceph-fuse", "fuse.sshfs"),
-        *("fuse.gcsfuse", "fuse.s3fs", "fuse.juicefs", "fuse.mount-s3"),
-    }
-)
 BUNDLE_BYTES = 256 << 20  # the default of --sync-batch-mib
 
 
@@ -42,21 +35,6 @@ def probe_staging(staging: Path) -> Iterator[Probe]:
         yield _tried(name, staging, trial)
 
 
-def require_own_disk(staging: Path) -> None:
-    """Refuse a staging directory, which need not be there yet, on storage that other nodes share (ST-1).
-
-    Raises:
-        HostError: Refused, code `staging_is_shared`.
-    """
-    kind = probe_file_system(staging).value
-    if kind in SHARED:
-        raise HostError(
-            f"staging {staging} lies on {kind}, which is shared storage",
-            code="staging_is_shared",
-            fix="name a directory on a disk of this node: --staging, or PARITRACE_STAGING_DIR",
-        )
-
-
 def probe_target(target: str) -> Iterator[Probe]:
     """Whether a target can be opened, lists, and refuses a second put; the trial's object is removed again."""
     from paritrace.store.targets import open_target
@@ -72,6 +50,8 @@ def probe_target(target: str) -> Iterator[Probe]:
 
 
 def _local(staging: Path) -> Probe:
+    from paritrace.capture.publishing import SHARED
+
     kind = probe_file_system(staging).value
     if kind in SHARED:
         return unavailable("staging disk", f"{kind} is shared storage", fix="name a directory on a disk of this node")

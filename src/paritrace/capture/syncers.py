@@ -1,4 +1,4 @@
-"""From the options of `paritrace store sync` to a syncer, with every check that comes before it (ST-1, ST-17)."""
+"""From what a person asked for to the syncer of one rank, with every check that comes before it (ST-1, ST-17)."""
 
 import platform
 import socket
@@ -84,29 +84,9 @@ def publish_node(syncer: Syncer, request: SyncRequest) -> None:
     )
 
 
-def require_one_of(once: bool, final: bool) -> None:
-    """Refuse two kinds of sync at once.
-
-    Raises:
-        RequestError: Refused, code `usage`.
-    """
-    if once and final:
-        raise RequestError("--once and --final exclude each other", code="usage", fix="give one of them")
-
-
-def require_source(target: str | None, staging: Path | None) -> None:
-    """Refuse a question about nothing.
-
-    Raises:
-        RequestError: Refused, code `no_store`.
-    """
-    if target is None and staging is None:
-        raise _no_store()
-
-
 def _places(request: SyncRequest) -> tuple[Path, str]:
     if request.target is None:
-        raise _no_store()
+        raise no_store()
     if request.staging is None:
         raise RequestError(
             "a store without a staging directory",
@@ -128,7 +108,8 @@ def _overlap(one: Path, other: Path) -> bool:
     return one == other or one in other.parents or other in one.parents
 
 
-def _no_store() -> RequestError:
+def no_store() -> RequestError:
+    """Return the error for a question about no store."""
     return RequestError(
         "no store is named", code="no_store", fix="name one: --store TARGET, STORE, or the variable PARITRACE_STORE"
     )
