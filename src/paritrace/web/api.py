@@ -21,6 +21,7 @@ from paritrace.web.contents import Facets
 from paritrace.web.library import Library
 from paritrace.web.schemas import answer_with
 from paritrace.web.shelf import Shelf
+from paritrace.web.shelf_others import StorePage
 from paritrace.web.source_view import SourcePage
 
 Key = Annotated[str, Path(description="The key of a run or comparison, from /api/shelf", max_length=64)]
@@ -97,7 +98,20 @@ def routes(library: Library, /) -> APIRouter:
     def source(key: Key, side: Side, file: File, line: Annotated[int, Query(ge=0, le=2**31)] = 0) -> Response:
         return _document(contents.sources(library, key, side, file, line=line))
 
+    _add_others(api, library)
     return api
+
+
+def _add_others(api: APIRouter, library: Library) -> None:
+    """The routes of what is neither a run nor a comparison."""
+
+    @api.get("/checks/{key}", responses=answer_with(Checked), summary="A kept check, as check --json")
+    def kept_check(key: Key) -> Response:
+        return _document(library.check(key))
+
+    @api.get("/stores/{key}", responses=answer_with(StorePage), summary="How far the ranks of a store are")
+    def store(key: Key) -> Response:
+        return _document(library.store(key))
 
 
 def _document(found: Struct) -> Response:

@@ -5,6 +5,7 @@ from collections import OrderedDict
 from contextlib import AbstractContextManager
 from pathlib import Path
 
+from paritrace.compare.checks_result import Checked
 from paritrace.errors import EvidenceError, ParitraceError, RequestError
 from paritrace.evidence.digests import sha256_of
 from paritrace.files import LOCAL
@@ -12,6 +13,7 @@ from paritrace.reports.keeping import MANIFEST, NAMES
 from paritrace.runs.reading import Run, open_run
 from paritrace.web.calls_database import CallsDatabase
 from paritrace.web.shelf import Result, Shelf, key_of, open_shelved, shelf_of
+from paritrace.web.shelf_others import StorePage, read_check, store_page
 
 OPEN_TABLES = 8  # databases that stay open; each is small until it is asked
 
@@ -37,11 +39,21 @@ class Library:
             self._run_ids = {one.key: one.line.run_id for one in found.runs}
             self._places = runs | {one.key: Path(one.path) for one in found.comparisons}
             self._places |= {key_of(Path(one.path)): Path(one.path) for one in found.troubles}
+            self._places |= {one.key: Path(one.path) for one in found.checks}
+            self._places |= {one.key: Path(one.path) for one in found.stores}
         return found
 
     def run(self, key: str) -> AbstractContextManager[Run]:
         """Open a run; the caller closes it."""
         return open_run(self._place(key))
+
+    def check(self, key: str) -> Checked:
+        """Return a kept check; raises as `shelf_others.read_check`."""
+        return read_check(self._place(key), files=LOCAL)
+
+    def store(self, key: str) -> StorePage:
+        """Return the status of a store; raises as `shelf_others.store_page`."""
+        return store_page(self._place(key), files=LOCAL)
 
     def result(self, key: str) -> Result:
         """Return a comparison as it is now.

@@ -29,6 +29,8 @@ class Pages:
         made.add_api_route("/r/{key}/", self.run)
         made.add_api_route("/r/{key}/check", self.check)
         made.add_api_route("/r/{key}/verify", self.verify)
+        made.add_api_route("/k/{key}/", self.kept_check)
+        made.add_api_route("/s/{key}/", self.store)
         made.add_api_route("/static/{name}", self.file)
         made.add_api_route("/favicon.ico", self.icon)
         return made
@@ -55,6 +57,14 @@ class Pages:
         found = contents.verification(self._library, key)
         nav = of_run(key)
         return page("verification.html", {"found": found, "key": key}, title="Verification", nav=nav)
+
+    def kept_check(self, key: Key) -> str:
+        shown = check_page(self._library.check(key))
+        return page("check.html", {"page": shown, "links": InFile(anchors=())}, title=shown.sentence, nav=(HOME,))
+
+    def store(self, key: Key) -> str:
+        found = self._library.store(key)
+        return page("store.html", {"found": found, "key": key}, title="Store", nav=(HOME,))
 
     def icon(self) -> Response:
         return self.file("icon.svg")

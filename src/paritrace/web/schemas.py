@@ -15,9 +15,22 @@ from paritrace.web.call_detail import CallDetail
 from paritrace.web.calls_database import Answer
 from paritrace.web.contents import Facets
 from paritrace.web.shelf import Shelf
+from paritrace.web.shelf_others import StorePage
 from paritrace.web.source_view import SourcePage
 
-ANSWERS = (Shelf, RunSummary, Verification, Checked, Comparison, Explanation, Answer, Facets, CallDetail, SourcePage)
+ANSWERS = (
+    Shelf,
+    RunSummary,
+    Verification,
+    Checked,
+    StorePage,
+    Comparison,
+    Explanation,
+    Answer,
+    Facets,
+    CallDetail,
+    SourcePage,
+)
 REFERENCE = "#/components/schemas/{name}"
 
 

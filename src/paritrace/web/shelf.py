@@ -15,6 +15,7 @@ from paritrace.reports.keeping import FOLDER, MANIFEST, NAMES
 from paritrace.reports.kept_result import KeptResult, open_result
 from paritrace.runs.catalog import ARCHIVE_SUFFIX, MAX_DEPTH, RunLine, catalog
 from paritrace.runs.envelope import ENVELOPE_NAME
+from paritrace.web.shelf_others import ShelvedCheck, ShelvedStore, others_at, shelved_check
 
 MOST = 1000  # of each kind on the index, and folders that are looked into; a page of more helps nobody
 KEY_DIGITS = 12
@@ -54,7 +55,14 @@ class Shelf(Struct, frozen=True):
     runs: tuple[ShelvedRun, ...]
     comparisons: tuple[ShelvedComparison, ...]
     troubles: tuple[Trouble, ...]
+    checks: tuple[ShelvedCheck, ...] = ()
+    stores: tuple[ShelvedStore, ...] = ()
     left_out: tuple[str, ...] = ()
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether there is nothing to show."""
+        return not (self.runs or self.comparisons or self.troubles or self.checks or self.stores)
 
 
 class Result(Struct, frozen=True):
@@ -82,18 +90,22 @@ def shelf_of(path: Path, /, *, files: Files = LOCAL) -> Shelf:
     place = _place_of(path)
     runs, troubles, left_out = _runs(place, files=files)
     found = [_comparison(one, files=files) for one in _results(place, runs, files=files)]
+    others = others_at(place, files=files)
+    checks = [_check(one, files=files) for one in others.checks]
     shelf = Shelf(
         path=str(place),
         runs=runs[:MOST],
         comparisons=tuple(one for one in found if isinstance(one, ShelvedComparison))[:MOST],
-        troubles=(*troubles, *(one for one in found if isinstance(one, Trouble)))[:MOST],
+        troubles=(*troubles, *(one for one in (*found, *checks) if isinstance(one, Trouble)))[:MOST],
+        checks=tuple(one for one in checks if isinstance(one, ShelvedCheck))[:MOST],
+        stores=tuple(ShelvedStore(key_of(one), str(one)) for one in others.stores)[:MOST],
         left_out=(*left_out, *_too_many(len(runs), "runs"), *_too_many(len(found), "comparisons")),
     )
-    if not path.is_dir() and not (shelf.runs or shelf.comparisons or shelf.troubles):
+    if not path.is_dir() and shelf.is_empty:
         raise RequestError(
-            f"{path} is neither a run nor a comparison",
+            f"{path} is no run, comparison, check or store",
             code="nothing_to_view",
-            fix="name a run directory, a comparison folder, a comparison.json, or a folder that holds some",
+            fix="name a run, a comparison's folder or document, a check.json, a store, or a folder that holds some",
         )
     return shelf
 
@@ -197,6 +209,13 @@ def _comparison(path: Path, *, files: Files) -> ShelvedComparison | Trouble:
         findings=len(comparison.findings),
         calls=comparison.counts.calls_baseline + comparison.counts.calls_candidate,
     )
+
+
+def _check(path: Path, *, files: Files) -> ShelvedCheck | Trouble:
+    try:
+        return shelved_check(path, key=key_of(path), files=files)
+    except ParitraceError as error:
+        return Trouble(str(path), error.code, error.message)
 
 
 def _too_many(number: int, what: str) -> tuple[str, ...]:
