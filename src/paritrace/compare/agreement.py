@@ -1,8 +1,8 @@
 """Which recorded fields of each paired call agree: the fast pass over all pairs (CP-7)."""
 
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
@@ -13,25 +13,10 @@ from paritrace.compare.result import Agreement, Status
 from paritrace.compare.slot_pairs import Pattern, unequal
 from paritrace.compare.slots import Incomparable, Judged, SlotPair, judge
 from paritrace.compare.translate import Side
+from paritrace.compare.verdicts import Verdict, Verdicts
 from paritrace.correspondence.dataflow import Homes
 from paritrace.correspondence.pairing import Pairing
 from paritrace.evidence.gaps import CaptureGap, Gap
-
-
-class Verdict(NamedTuple):
-    """What a pair that is not plainly equal shows: places in the slot lists of the baseline's call."""
-
-    inputs: tuple[int, ...]
-    outputs: tuple[int, ...]
-    scalars: bool
-    compared: int
-    unseen_inputs: tuple[int, ...]  # an input that could not be compared: the call cannot be said to originate anything
-    unseen_outputs: tuple[int, ...]  # outputs that could not be compared
-    collective: bool = False  # another group, reduction, root, peer or bucket: it computes something else
-
-    @property
-    def differs(self) -> bool:
-        return bool(self.inputs or self.outputs or self.scalars or self.collective)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,18 +39,28 @@ class Sides:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Agreements:
-    """The verdicts of pairs that are not plainly equal, by the baseline's index; all other pairs are `ok`."""
+    """The verdicts of pairs that are not plainly equal; all other pairs are `ok`."""
 
-    verdicts: dict[int, Verdict]
+    verdicts: Verdicts
 
     def status(self, i: int) -> Status:
         """The status of a paired call."""
         verdict = self.verdicts.get(i)
-        if verdict is None:
-            return Status.OK
-        if verdict.differs:
-            return Status.DIFFERENT
-        return Status.OK if verdict.compared else Status.INCOMPARABLE
+        return Status.OK if verdict is None else _status(verdict)
+
+    def statuses(self) -> Counter[Status]:
+        """How many pairs with a verdict have which status."""
+        counts: list[int] = np.bincount(self.verdicts.codes, minlength=len(self.verdicts.kinds) + 1)[1:].tolist()
+        found = Counter[Status]()
+        for verdict, count in zip(self.verdicts.kinds, counts, strict=True):
+            found[_status(verdict)] += count
+        return found
+
+
+def _status(verdict: Verdict) -> Status:
+    if verdict.differs:
+        return Status.DIFFERENT
+    return Status.OK if verdict.compared else Status.INCOMPARABLE
 
 
 def agreements(sides: Sides) -> Agreements:
@@ -76,14 +71,17 @@ def agreements(sides: Sides) -> Agreements:
     tagged = ours.recorded.tagged or theirs.recorded.tagged
     special = np.isin(first, list(ours.collectives)) if sides.same_scheme and not tagged else np.ones(len(first), bool)
     by_bits = sides.same_scheme and not tagged and sides.apart is Apart.NO
-    plain = lru_cache(maxsize=None)(_by_bits)
-    verdicts: dict[int, Verdict] = {}
-    for i, j, equal, pattern in unequal(ours.words, theirs.words, pairs=(first, partners[first]), also=special):
-        collective = i in ours.collectives
-        if equal and sides.same_scheme and not tagged and collective and plainly_alike(_collectives(sides, i, j)):
-            continue
-        simple = by_bits and not collective and pattern is not None
-        verdicts[i] = plain(pattern) if simple else _verdict(sides, i, j)
+    verdicts = Verdicts(len(partners))
+    for block in unequal(ours.words, theirs.words, pairs=(first, partners[first]), also=special):
+        simple = block.plain & ~np.isin(block.first, list(ours.collectives)) if by_bits else np.zeros_like(block.plain)
+        patterns, which = block.patterns(simple)
+        codes = np.array([verdicts.code(_by_bits(pattern)) for pattern in patterns], np.int32)
+        verdicts.codes[block.first[simple]] = codes[which]
+        rest = (block.first[~simple], block.second[~simple], block.equal[~simple])
+        for i, j, equal in zip(*(column.tolist() for column in rest), strict=True):
+            known = equal and sides.same_scheme and not tagged and i in ours.collectives
+            if not (known and plainly_alike(_collectives(sides, i, j))):
+                verdicts[i] = _verdict(sides, i, j)
     return Agreements(verdicts=verdicts)
 
 

@@ -7,11 +7,12 @@ from functools import lru_cache
 
 import numpy as np
 
-from paritrace.compare.agreement import Sides, Verdict
+from paritrace.compare.agreement import Sides
 from paritrace.compare.flows import FromOrigin, named
 from paritrace.compare.lookups import Numbers, compact, pairs_of
 from paritrace.compare.slot_pairs import MAX_SLOTS
 from paritrace.compare.translate import Side
+from paritrace.compare.verdicts import Verdict
 from paritrace.evidence.call_batches import FROM_ORIGIN
 
 OTHERWISE = -1

@@ -5,7 +5,7 @@ Longer than 400 lines: the rules decide one call after another in order, on stat
 
 from bisect import bisect_left, bisect_right, insort
 
-from paritrace.compare.agreement import Agreements, Sides, Verdict
+from paritrace.compare.agreement import Agreements, Sides
 from paritrace.compare.blames import PRECEDENCE, Blame, Origins, Root
 from paritrace.compare.call_columns import CallColumns
 from paritrace.compare.collective_origins import UnlikeCollectives
@@ -15,6 +15,7 @@ from paritrace.compare.input_sources import OTHERWISE, input_sources
 from paritrace.compare.regions import STATEFUL, Regions
 from paritrace.compare.result import Group
 from paritrace.compare.telling import told_call, told_source, told_state
+from paritrace.compare.verdicts import Verdict
 from paritrace.compare.writers import in_the_optimizer, told_writers, unpaired_writers
 from paritrace.evidence.calls import Level, OriginKind, Phase
 

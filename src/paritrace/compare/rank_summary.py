@@ -4,6 +4,8 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+import numpy as np
+
 from paritrace.compare.blames import Root
 from paritrace.compare.collective_members import Asked, Entered, Key, asked, begun, entered, given_to
 from paritrace.compare.collective_words import FoundCollective
@@ -139,8 +141,8 @@ def _levels(of: RankComparison) -> set[str]:
 
 
 def _counts(of: RankComparison) -> Counts:
-    statuses = Counter(of.verdicts.status(i) for i in of.verdicts.verdicts)
-    paired = sum(j >= 0 for j in of.sides.pairing.partner_a)
+    statuses = of.verdicts.statuses()
+    paired = int(np.count_nonzero(np.asarray(of.sides.pairing.partner_a) >= 0))
     statuses[Status.OK] += paired - statuses.total()
     return Counts(
         calls_baseline=len(of.sides.baseline.calls),

@@ -1,11 +1,11 @@
 """The slots of many pairs of calls against each other at once: which differ in bits, where bits alone decide (CP-7)."""
 
 from collections.abc import Iterator
-from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
 
+from paritrace.compare.lookups import pairs_of
 from paritrace.compare.slot_words import Numbers, SlotWords
 
 BLOCK = 1 << 16  # pairs at once: some 30 MB while their slots are compared
@@ -31,27 +31,38 @@ class Pattern(NamedTuple):
         return tuple(place for place in range(self.outputs) if self.places >> (self.inputs + place) & 1)
 
 
-class Judged(NamedTuple):
-    """One pair that is not plainly equal, or was asked for; `pattern` None: something needs a closer look."""
+class Unequal(NamedTuple):
+    """Pairs that are not plainly equal, or were asked for, as columns; of `plain` ones bits alone decide."""
 
-    first: int
-    second: int
-    equal: bool
-    pattern: Pattern | None
+    first: Numbers
+    second: Numbers
+    equal: Numbers
+    plain: Numbers
+    places: Numbers
+    inputs: Numbers
+    outputs: Numbers
+    scalars: Numbers
+
+    def patterns(self, wanted: Numbers) -> tuple[list[Pattern], Numbers]:
+        """The ways in which the wanted pairs differ, and of each pair which it is: most differ alike."""
+        shape = (self.inputs << 8 | self.outputs) << 1 | self.scalars  # of plain pairs at most 62 each
+        found, which = pairs_of(self.places[wanted].view(np.int64), shape[wanted])
+        return [
+            Pattern(places & (1 << 64) - 1, shape >> 9, shape >> 1 & 255, bool(shape & 1)) for places, shape in found
+        ], which
 
 
-def unequal(ours: SlotWords, theirs: SlotWords, *, pairs: tuple[Numbers, Numbers], also: Numbers) -> Iterator[Judged]:
+def unequal(ours: SlotWords, theirs: SlotWords, *, pairs: tuple[Numbers, Numbers], also: Numbers) -> Iterator[Unequal]:
     """The pairs that are not plainly equal, in the order given, and those of which `also` is true.
 
     A pair is equal when scalars, names, kinds and bits are, and nothing of it is a gap.
     """
     for start in range(0, len(pairs[0]), BLOCK):
-        yield from _block(
-            ours, theirs, pairs[0][start : start + BLOCK], pairs[1][start : start + BLOCK], also[start : start + BLOCK]
-        )
+        span = slice(start, start + BLOCK)
+        yield _block(ours, theirs, pairs[0][span], pairs[1][span], also[span])
 
 
-def _block(ours: SlotWords, theirs: SlotWords, first: Numbers, second: Numbers, also: Numbers) -> Iterator[Judged]:
+def _block(ours: SlotWords, theirs: SlotWords, first: Numbers, second: Numbers, also: Numbers) -> Unequal:
     counts = _counts(ours, first)
     alike = (counts == _counts(theirs, second)).all(axis=0)
     differing = np.zeros(len(first), np.uint64)
@@ -60,12 +71,8 @@ def _block(ours: SlotWords, theirs: SlotWords, first: Numbers, second: Numbers, 
     scalars = ours.scalars[first] != theirs.scalars[second]
     equal = alike & (differing == 0) & ~scalars
     wanted = np.flatnonzero(~equal | also)
-    pattern = lru_cache(maxsize=None)(Pattern)  # most pairs of a block differ alike
     columns = (first, second, equal, alike, differing, counts[0], counts[1], scalars)
-    for i, j, same, plain_pair, word, num_in, num_out, other in zip(
-        *(column[wanted].tolist() for column in columns), strict=True
-    ):
-        yield Judged(i, j, same, pattern(word, num_in, num_out, other) if plain_pair else None)
+    return Unequal(*(column[wanted] for column in columns))
 
 
 def _counts(words: SlotWords, calls: Numbers) -> Numbers:
