@@ -6,7 +6,7 @@ from typing import NamedTuple
 from msgspec.structs import replace
 
 from paritrace.compare.agreement import JudgedSlot, judged_slots
-from paritrace.compare.blames import Root
+from paritrace.compare.blames import Blame, Root
 from paritrace.compare.fields import difference_of
 from paritrace.compare.kept_slots import KeptSlots, Where
 from paritrace.compare.ranks import RankComparison
@@ -152,7 +152,7 @@ class _Spelling:
         return known
 
     def _group(self, ours: int) -> Group | None:
-        blame = self._of.origins.blames.get(ours)
+        blame: Blame | None = self._of.origins.blames.get(ours)
         if blame is None:
             return None
         return self._regrouped.get(blame.root, blame.group) if blame.root and blame.group in SOURCES else blame.group

@@ -1,9 +1,7 @@
 """Where the differing inputs of many pairs come from on both sides, found at once (CP-8, CP-17, CP-20)."""
 
 from array import array
-from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import lru_cache
 
 import numpy as np
 
@@ -12,7 +10,7 @@ from paritrace.compare.flows import FromOrigin, named
 from paritrace.compare.lookups import Numbers, compact, pairs_of
 from paritrace.compare.slot_pairs import MAX_SLOTS
 from paritrace.compare.translate import Side
-from paritrace.compare.verdicts import Verdict
+from paritrace.compare.verdicts import Verdicts
 from paritrace.evidence.call_batches import FROM_ORIGIN
 
 OTHERWISE = -1
@@ -23,39 +21,34 @@ OTHERWISE = -1
 class InputSources:
     """One number for each differing input of the calls asked for, from `first[i]` on, in the verdict's order.
 
-    `makers` >= 0: the call of the baseline of which both sides read the same output, which differs; `told` numbers how
-    it is told. Below `OTHERWISE`: both sides read what has the name `origins[-2 - maker]`.
+    `makers` >= 0: the call of the baseline of which both sides read the same output, which differs. Below `OTHERWISE`:
+    both sides read what has the name `origins[-2 - maker]`.
     """
 
-    first: "array[int]"
-    plain: bytes  # by call: 1 where each of its differing inputs is a differing output of one pair
+    first: "array[int]"  # by call; -1 without a differing input
+    plain: Numbers  # by call: whether each of its differing inputs is a differing output of one pair
     places: "array[int]"
     makers: "array[int]"
-    told: "array[int]"
     origins: list[FromOrigin]
 
 
-def input_sources(sides: Sides, verdicts: Mapping[int, Verdict]) -> InputSources:
+def input_sources(sides: Sides, verdicts: Verdicts) -> InputSources:
     """Find the sources of all differing inputs."""
-    calls, places = array("q"), array("q")
-    first = array("q", [-1]) * len(sides.pairing.partner_a)
-    for i, verdict in verdicts.items():
-        if verdict.inputs:
-            first[i] = len(calls)
-            calls.extend([i] * len(verdict.inputs))
-            places.extend(verdict.inputs)
-    found = _makers(sides, np.asarray(calls), np.asarray(places), verdicts)
-    function, scope = (sides.baseline.calls.column(name) for name in ("function", "scope"))
-    made = np.maximum(found.makers, 0)
-    _, told = pairs_of(function[made], scope[made])
-    plain = np.asarray(first) >= 0
-    plain[np.asarray(calls)[found.makers < 0]] = False
+    counts = verdicts.told([len(kind.inputs) for kind in verdicts.kinds], np.int64)
+    first = np.where(counts > 0, np.cumsum(counts) - counts, -1)
+    calls = np.repeat(np.arange(len(counts)), counts)
+    inputs = [place for kind in verdicts.kinds for place in kind.inputs]
+    starts = np.cumsum([0, *(len(kind.inputs) for kind in verdicts.kinds)])[np.maximum(verdicts.codes, 1) - 1]
+    within = np.arange(len(calls)) - np.repeat(np.cumsum(counts) - counts, counts)
+    places = np.array(inputs, np.int64)[starts[calls] + within]
+    found = _makers(sides, calls, places, verdicts)
+    plain = first >= 0
+    plain[calls[found.makers < 0]] = False
     return InputSources(
-        first=first,
-        plain=plain.tobytes(),
-        places=places,
+        first=compact(first, "q"),
+        plain=plain,
+        places=compact(places, "q"),
         makers=compact(found.makers, "q"),
-        told=compact(told, "q"),
         origins=found.names,
     )
 
@@ -66,7 +59,7 @@ class _Found:
     names: list[FromOrigin]
 
 
-def _makers(sides: Sides, calls: Numbers, places: Numbers, verdicts: Mapping[int, Verdict]) -> _Found:
+def _makers(sides: Sides, calls: Numbers, places: Numbers, verdicts: Verdicts) -> _Found:
     ours, theirs = sides.baseline, sides.candidate
     partners = np.asarray(sides.pairing.partner_a)
     slots = ours.calls.column("first")[calls] + places
@@ -78,7 +71,7 @@ def _makers(sides: Sides, calls: Numbers, places: Numbers, verdicts: Mapping[int
     left = np.where(made, ours.index_of.places(ours.calls.column("source")[slots]), OTHERWISE)
     right = np.where(made, theirs.index_of.places(theirs.calls.column("source")[others]), OTHERWISE)
     one = (left >= 0) & (right >= 0) & (partners[left] == right) & (output == other_output)
-    one &= _differ(len(partners), verdicts, left, output)
+    one &= _differ(verdicts, left, output)
     both = (output == FROM_ORIGIN) & (other_output == FROM_ORIGIN)
     names, origins = _names(ours, theirs, slots, others, both=both)
     makers = np.full(len(same), OTHERWISE)
@@ -109,21 +102,15 @@ def _with_namesakes(side: Side, calls: Numbers) -> Numbers:
     return found
 
 
-def _differ(size: int, verdicts: Mapping[int, Verdict], makers: Numbers, outputs: Numbers) -> Numbers:
+def _differ(verdicts: Verdicts, makers: Numbers, outputs: Numbers) -> Numbers:
     """Whether that output of that call differs, where its place is below the width of a word."""
-    words = array("Q", bytes(8 * size))
-    word = lru_cache(maxsize=None)(_word)
-    for i, verdict in verdicts.items():
-        if verdict.outputs:
-            words[i] = word(verdict.outputs)
+    words = verdicts.told(
+        [sum(1 << p for p in set(kind.outputs) if p < MAX_SLOTS) for kind in verdicts.kinds], np.uint64
+    )
     shift = np.clip(outputs, 0, MAX_SLOTS).astype(np.uint64)
-    bit = (np.asarray(words)[np.maximum(makers, 0)] >> shift) & np.uint64(1)
+    bit = (words[np.maximum(makers, 0)] >> shift) & np.uint64(1)
     found: Numbers = (makers >= 0) & (outputs >= 0) & (outputs < MAX_SLOTS) & (bit != 0)
     return found
-
-
-def _word(places: tuple[int, ...]) -> int:
-    return sum(1 << place for place in set(places) if place < MAX_SLOTS)
 
 
 def _names(

@@ -5,6 +5,8 @@ from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from math import isfinite
 
+import numpy as np
+
 from paritrace.compare.envelope import Excess
 from paritrace.compare.exits import Judged
 from paritrace.compare.judgement import RankJudgement
@@ -77,7 +79,9 @@ def _inside(measured: Measured, i: int, excess: Excess) -> float | None:
 def _unjudged(of: RankComparison) -> Ledger:
     """Without draws: the calls that differ and were summarised, by the largest error of their outputs."""
     side = of.sides.baseline
-    modules = [i for i in sorted(of.origins.blames) if side.level_of(i) is Level.MODULE]
+    levels = [number for number, function in side.recorded.functions.items() if function.level is Level.MODULE]
+    differing = np.sort(of.origins.blames.order)
+    modules: list[int] = differing[np.isin(side.calls.column("function")[differing], levels)].tolist()
     before = _Before(of)
     entries = [
         _entry(of, i, error, undetermined=before.up_to(i))

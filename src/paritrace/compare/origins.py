@@ -5,13 +5,16 @@ Longer than 400 lines: the rules decide one call after another in order, on stat
 
 from bisect import bisect_left, bisect_right, insort
 
+import numpy as np
+
 from paritrace.compare.agreement import Agreements, Sides
-from paritrace.compare.blames import PRECEDENCE, Blame, Origins, Root
+from paritrace.compare.blames import PRECEDENCE, Blame, Blames, Numbers, Origins, Root
 from paritrace.compare.call_columns import CallColumns
 from paritrace.compare.collective_origins import UnlikeCollectives
 from paritrace.compare.digests import DigestDifference, Digests
 from paritrace.compare.flows import UNKNOWN, Draws, FromCall, FromOrigin, FromUncompared, Source, Views, source_at
 from paritrace.compare.input_sources import OTHERWISE, input_sources
+from paritrace.compare.lookups import compact
 from paritrace.compare.regions import STATEFUL, Regions
 from paritrace.compare.result import Group
 from paritrace.compare.telling import told_call, told_source, told_state
@@ -31,8 +34,15 @@ class _Search:
         self._verdicts = verdicts
         self._digests = digests
         self._regions = regions
-        self._found = Origins()
-        self._differing: list[int] = []  # ids of the baseline's differing calls so far, rising
+        calls = sides.baseline.calls
+        apart = verdicts.verdicts.told(
+            [bool(v.inputs or v.outputs or v.collective) for v in verdicts.verdicts.kinds], bool
+        )
+        differing = np.flatnonzero(apart)
+        order = differing[np.argsort(calls.column("left")[differing], kind="stable")]
+        self._found = Origins(blames=Blames(order, len(calls)))
+        self._by_id = order[np.argsort(calls.column("id")[order], kind="stable")]
+        self._differing = compact(calls.column("id")[self._by_id], "q")  # their ids, also of those not looked at yet
         self._sources: list[int] = []  # ids of those that are not mere consequences
         self._latest: Root | None = None
         self._first_step: int | None = None
@@ -45,40 +55,69 @@ class _Search:
             if moment == "begin":
                 self._first_of_state[group, name] = step
         self._inputs = input_sources(sides, verdicts.verdicts)
-        self._consequences: dict[tuple[int, Root, int], Blame] = {}
-        self._ids = sides.baseline.calls.values("id")
+        self._ids = calls.values("id")
         pairing = sides.pairing
         self._views = (Views(sides.baseline, pairing.partner_a), Views(sides.candidate, pairing.partner_b))
         self._draws = (Draws(sides.baseline), Draws(sides.candidate))
 
     def run(self) -> Origins:
-        left = self._sides.baseline.calls.values("left")
-        differing = [i for i, v in self._verdicts.verdicts.items() if v.inputs or v.outputs or v.collective]
-        for i in sorted(differing, key=left.__getitem__):
-            verdict = self._verdicts.verdicts[i]
-            if self._inputs.plain[i] and self._latest is not None and not verdict.collective:
-                self._found.blames[i] = blame = self._following(self._inputs.first[i])
-                insort(self._differing, self._ids[i])
-                if blame.root is not None and blame.root != ("call", i):
-                    self._found.consequences[blame.root] += 1
-                continue
-            self._found.blames[i] = blame = self._blame(i, verdict)
-            self._note(i, blame)
+        blames = self._found.blames
+        order: list[int] = blames.order.tolist()
+        for place, i in enumerate(order):
+            if self._latest is not None:
+                self._run_behind(place)
+                break
+            self._look_at(i, place)
+        blames.ended = len(order)
         self._blame_states()
         return self._found
+
+    def _run_behind(self, start: int) -> None:
+        """Behind a first difference plain consequences need no look: they go back to what their makers go back to."""
+        blames, makers = self._found.blames, np.asarray(self._inputs.makers)
+        first = np.asarray(self._inputs.first)[blames.order]
+        maker = makers[np.maximum(first, 0)] if len(makers) else np.full(len(first), -1)
+        made = np.where(first >= 0, maker, -1)
+        places = np.arange(len(first))
+        before = blames.places[np.maximum(made, 0)]
+        kinds = self._verdicts.verdicts.kinds
+        collective = self._verdicts.verdicts.told([kind.collective for kind in kinds], bool)[blames.order]
+        plain = self._inputs.plain[blames.order] & ~collective & (places >= start)
+        plain &= (made >= 0) & (before >= 0) & (before < places)
+        blames.take_plain(blames.order[plain], _anchors(blames, plain, made), self._consequence)
+        for place in (np.flatnonzero(~plain[start:]) + start).tolist():
+            self._look_at(int(blames.order[place]), place)
+        blames.ended = len(first)
+        self._count_plain(blames.order[plain])
+
+    def _look_at(self, i: int, place: int) -> None:
+        self._found.blames.ended = place
+        blame = self._blame(i, self._verdicts.verdicts[i])
+        self._found.blames.single[i] = blame
+        self._note(i, blame)
+
+    def _count_plain(self, calls: Numbers) -> None:
+        """Count plain consequences of what they go back to."""
+        blames = self._found.blames
+        values, which = np.unique(blames.anchors(calls), return_inverse=True)
+        counts: list[int] = np.bincount(which, minlength=len(values)).tolist()
+        for anchor, count in zip(values.tolist(), counts, strict=True):
+            root = self._root(anchor)
+            itself = root[0] == "call" and bool(blames.anchors(root[1]) == anchor)
+            self._found.consequences[root] += count - itself
 
     def _blame_states(self) -> None:
         """Of the first step at which a figure differs: those that unpaired calls may have written, not told already."""
         different = self._digests.different
         first = min((key[0] for key in different), default=-1)
-        told = min((self._sides.baseline.calls.values("left")[i] for i in self._found.blames), default=None)
+        order = self._found.blames.order
+        told = int(self._sides.baseline.calls.values("left")[int(order[0])]) if len(order) else None
         for key, found in different.items():
             new = key[0] == first and (told is None or found.at < told)
             if new and (blame := self._of_writers(found)) is not None:
                 self._found.states[key] = blame
 
     def _note(self, i: int, blame: Blame) -> None:
-        insort(self._differing, self._ids[i])
         if blame.group not in (Group.PROPAGATES, Group.CONTAINS):
             insort(self._sources, self._ids[i])
         if self._first_step is None:
@@ -112,14 +151,12 @@ class _Search:
         return blame._replace(slot=place) if blame.root else blame._replace(slot=place, root=("call", i))
 
     def _following(self, at: int) -> Blame:
-        """A plain consequence: both sides read an output of one pair that differs. Many are alike."""
-        maker, told, place = self._inputs.makers[at], self._inputs.told[at], self._inputs.places[at]
-        root = self._root(maker)
-        blame = self._consequences.get((told, root, place))
-        if blame is None:
-            blame = Blame(Group.PROPAGATES, told_call(self._sides, maker), root, place)
-            self._consequences[told, root, place] = blame
-        return blame
+        """A plain consequence: both sides read an output of one pair that differs."""
+        maker = self._inputs.makers[at]
+        return Blame(Group.PROPAGATES, told_call(self._sides, maker), self._root(maker), self._inputs.places[at])
+
+    def _consequence(self, i: int) -> Blame:
+        return self._following(self._inputs.first[i])
 
     # --- calls whose inputs agree ------------------------------------------------------------------------------
 
@@ -188,9 +225,11 @@ class _Search:
         if sources:
             first = self._sides.baseline.index_of[sources[0]]
             return Blame(Group.CONTAINS, root=self._found.blames[first].root)
-        inner = _within(self._differing, call.id, call.left)
-        if inner:
-            root = self._root(self._sides.baseline.index_of[inner[0]])
+        index_of, blames = self._sides.baseline.index_of, self._found.blames
+        span = range(bisect_right(self._differing, call.id), bisect_left(self._differing, call.left))
+        inner = next((self._differing[at] for at in span if int(self._by_id[at]) in blames), None)
+        if inner is not None:
+            root = self._root(index_of[inner])
             if root != ("call", i):
                 return Blame(Group.PROPAGATES, "a call inside reads something that differed before", root)
         return self._inner_region(i)
@@ -423,8 +462,20 @@ class _Search:
         return f"read from {told_source(self._sides, left, 0)}, now from {told_source(self._sides, right, 1)}"
 
     def _root(self, i: int) -> Root:
-        blame = self._found.blames.get(i)
-        return ("call", i) if blame is None or blame.root is None else blame.root
+        return self._found.blames.root(i)
+
+
+def _anchors(blames: Blames, plain: Numbers, makers: Numbers) -> Numbers:
+    """Of each plain consequence the first call, from maker to maker, that is none; by place in the order."""
+    follows = np.full(len(blames.places), -1, np.int64)
+    calls, target = blames.order[plain], makers[plain]
+    follows[calls] = target
+    while True:
+        further = follows[target]
+        if not (further >= 0).any():
+            return target
+        target = np.where(further >= 0, further, target)
+        follows[calls] = target
 
 
 def _within(ids: list[int], first: int, last: int) -> list[int]:

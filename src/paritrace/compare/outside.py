@@ -71,7 +71,7 @@ def last_call(of: RankComparison) -> Moment | None:
 
 def _differing(of: RankComparison) -> tuple[Numbers, Numbers, Numbers]:
     """The differing calls, their contexts and when they ended."""
-    calls = np.fromiter(of.origins.blames, np.int64, len(of.origins.blames))
+    calls = of.origins.blames.order
     columns = of.sides.baseline.calls
     return calls, columns.column("context")[calls], columns.column("left")[calls]
 
@@ -125,7 +125,7 @@ def outside_states(of: RankComparison) -> Iterator[Outside]:
         if figure.moment in READ_BY_CALLS:
             told.add((figure.group, figure.name))
             yield _outside(of, figure)
-    for i, blame in of.origins.blames.items():
+    for i, blame in of.origins.blames.single.items():
         if blame.outside is None or (blame.outside.kind.value, blame.outside.name) in told or not blame.outside.name:
             continue
         told.add((blame.outside.kind.value, blame.outside.name))

@@ -98,7 +98,9 @@ def _is_own(item: Placed, of: FoundCollective) -> bool:
 
 def _figures(of: RankComparison) -> Iterator[Placed]:
     """The earliest unexplained figure, unless a call that reads it says so itself."""
-    told = {(blame.outside.kind.value, blame.outside.name) for blame in of.origins.blames.values() if blame.outside}
+    told = {
+        (blame.outside.kind.value, blame.outside.name) for blame in of.origins.blames.single.values() if blame.outside
+    }
     figures = unexplained(of)
     if any((figure.group, figure.name) in told for figure in figures) or not figures:
         return
@@ -117,7 +119,7 @@ def _reader_of(of: RankComparison, figure: DigestDifference) -> tuple[int, int] 
     if figure.group not in WEIGHTS:
         return None
     side = of.sides.baseline
-    for i in sorted(of.origins.blames, key=side.calls.values("left").__getitem__):
+    for i in of.origins.blames:
         for place in of.verdicts.verdicts[i].inputs:
             slot = side.recorded.names[side.calls[i].inputs[place].name]
             if f"{side.module_of(i)}.{slot}" == figure.name:
@@ -126,8 +128,8 @@ def _reader_of(of: RankComparison, figure: DigestDifference) -> tuple[int, int] 
 
 
 def _pairs(of: RankComparison) -> Iterator[Placed]:
-    wanted = [i for i, blame in of.origins.blames.items() if blame.group in NAMED]
-    undecided = [i for i, b in of.origins.blames.items() if b.group in UNDECIDED]
+    wanted = [i for i, blame in of.origins.blames.single.items() if blame.group in NAMED]
+    undecided = [i for i, b in of.origins.blames.single.items() if b.group in UNDECIDED]
     for i in [*sorted(wanted)[:MAX_ORIGINS], *_first(of, undecided)]:
         root: Root = ("call", i)
         yield Placed(
@@ -182,5 +184,5 @@ def _reads(of: RankComparison, place: int) -> frozenset[tuple[int, int]]:
 def _reader(of: RankComparison, place: int) -> int:
     """The first paired call whose difference goes back to this stretch."""
     calls = of.sides.baseline.calls
-    readers = [i for i, blame in of.origins.blames.items() if blame.root == ("region", place)]
+    readers = [i for i, blame in of.origins.blames.single.items() if blame.root == ("region", place)]
     return min(readers, key=calls.values("left").__getitem__, default=-1)

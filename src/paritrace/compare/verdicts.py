@@ -26,7 +26,7 @@ class Verdict(NamedTuple):
 
 
 class Verdicts(Mapping[int, Verdict]):
-    """Verdicts by the baseline's index, in its order. `codes` is 0 for a call without one, else 1 + its place in `kinds`."""
+    """Verdicts by the baseline's index, rising. `codes`: 0 for a call without one, else 1 + its place in `kinds`."""
 
     def __init__(self, num_calls: int) -> None:
         self.codes = np.zeros(num_calls, np.int32)
@@ -46,7 +46,7 @@ class Verdicts(Mapping[int, Verdict]):
         self._single[i] = self.code(verdict)
 
     def __getitem__(self, i: int) -> Verdict:
-        found = self.get(i)
+        found: Verdict | None = self.get(i)
         if found is None:
             raise KeyError(i)
         return found
