@@ -40,7 +40,9 @@ def test_at_16_a_harbor_job_is_imported_and_summarised(tmp_path: Path, capsys: C
 def test_at_14_two_inspect_logs_are_imported_and_compared(tmp_path: Path, capsys: Captured) -> None:
     manifest = tmp_path / "m.json"
     names = ["--configuration", "a", "--configuration", "b"]
-    assert status_of(["attempts", "import", "inspect", str(INSPECT_A), str(INSPECT_B), "-o", str(manifest), *names]) == 0
+    assert (
+        status_of(["attempts", "import", "inspect", str(INSPECT_A), str(INSPECT_B), "-o", str(manifest), *names]) == 0
+    )
     capsys.readouterr()
     assert status_of(["attempts", "compare", str(manifest), "--json"]) == ExitStatus.DONE
     (pair,) = json.loads(capsys.readouterr().out)["pairs"]

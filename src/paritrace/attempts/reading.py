@@ -1,6 +1,6 @@
 """What a result file and a run record say of one request: parsing of bytes that somebody else read: pure (AT-3)."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any, cast
 
 import msgspec
@@ -12,6 +12,7 @@ from paritrace.attempts.lines import Line, Refused, lines_of
 from paritrace.attempts.manifest import Execution
 from paritrace.attempts.origins import Origin
 
+UNRECORDED = "a currency that was not recorded"
 DETAILED = "nemo_fabric.detailed_token_usage.v1"
 
 
@@ -35,7 +36,10 @@ class Unusable(Struct, frozen=True):
 
 
 class _Usage(Struct, frozen=True):
-    """The counters of a result, as adapters report them; null is unknown."""
+    """The counters of a result, as adapters report them; null is unknown.
+
+    The second half is as our own run records spell it (docs/formats/run-record.md); a record has one half or the other.
+    """
 
     input_tokens: int | None = None
     cached_input_tokens: int | None = None
@@ -43,6 +47,12 @@ class _Usage(Struct, frozen=True):
     input_tokens_include_cache: bool | None = None
     cost_usd: float | None = None
     metadata: dict[str, Any] | None = None
+    cache_write_input_tokens: int | None = None
+    reasoning_tokens: int | None = None
+    input_includes_cache: bool | None = None
+    output_includes_reasoning: bool | None = None
+    cost: float | None = None
+    currency: str | None = None
 
 
 class _Detailed(Struct, frozen=True):
@@ -113,7 +123,7 @@ def _ended(line: Line, *, origin: Origin, torn: bool) -> Seen:
         Execution.FAILED if end.status is None and end.error is not None else _execution(end.status),
         _accounting(end.usage, at) if end.accounting is None else end.accounting,
         torn=torn,
-        raised=end.status is None and end.error is not None,
+        raised=end.error is not None and end.usage is None and end.accounting is None,
         elapsed_seconds=end.elapsed_seconds,
     )
 
@@ -124,14 +134,19 @@ def _accounting(usage: _Usage | None, origin: Origin) -> Accounting | None:
     return Accounting(
         AccountingSource.ADAPTER_REPORTED,
         usage=(_counters(usage, origin),),
-        costs=() if usage.cost_usd is None else (_cost(usage.cost_usd, origin),),
+        costs=tuple(_costs(usage, origin)),
         complete=True,  # a result's usage speaks of its whole invocation
         origin=origin,
     )
 
 
-def _cost(amount: float, origin: Origin) -> Cost:
-    return Cost(amount, PricingBasis(PricingKind.PROVIDER_REPORTED), Origin(origin.source, origin.line, origin.pointer))
+def _costs(usage: _Usage, origin: Origin) -> Iterator[Cost]:
+    place = Origin(origin.source, origin.line, origin.pointer)
+    if usage.cost_usd is not None:
+        yield Cost(usage.cost_usd, PricingBasis(PricingKind.PROVIDER_REPORTED), place)
+    if usage.cost is not None:
+        basis = PricingBasis(PricingKind.UNKNOWN, id="reported by the adapter", currency=usage.currency or UNRECORDED)
+        yield Cost(usage.cost, basis, place)
 
 
 def _counters(usage: _Usage, origin: Origin) -> Usage:
@@ -154,8 +169,13 @@ def _counters(usage: _Usage, origin: Origin) -> Usage:
     return Usage(
         input_tokens=usage.input_tokens,
         cached_input_tokens=usage.cached_input_tokens,
+        cache_write_input_tokens=usage.cache_write_input_tokens,
         output_tokens=usage.output_tokens,
-        input_includes_cache=usage.input_tokens_include_cache,
+        reasoning_tokens=usage.reasoning_tokens,
+        input_includes_cache=usage.input_tokens_include_cache
+        if usage.input_includes_cache is None
+        else usage.input_includes_cache,
+        output_includes_reasoning=usage.output_includes_reasoning,
         origin=origin,
     )
 

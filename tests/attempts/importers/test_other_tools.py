@@ -3,16 +3,19 @@
 SWE-bench and terminal-bench: synthetic files after the formats that those projects publish; no result of any model.
 """
 
+import json
 from collections import Counter
 from pathlib import Path
 
 import pytest
 
+from paritrace.attempts import api
 from paritrace.attempts.accounts import AccountingSource
 from paritrace.attempts.gaps import AttemptGap
 from paritrace.attempts.importers.importing import TOOLS, import_attempts, tool_of
 from paritrace.attempts.manifest import RequestState, StopKind
 from paritrace.errors import EvidenceError, RequestError
+from paritrace.evidence.codec import encode_document
 from tests.attempts.importers.evidence import DATA, manifest_of, refused_of, verdicts, written
 
 
@@ -185,3 +188,37 @@ def test_names_of_configurations_fit_their_paths(tmp_path: Path) -> None:
     with pytest.raises(RequestError) as refused:
         import_attempts("excel", [DATA], base=tmp_path)
     assert refused.value.code == "unknown_tool"
+
+
+def our_record(folder: Path, context: dict[str, str], **end: object) -> Path:
+    """A run record as paritrace writes it, shortened to what is read."""
+    folder.mkdir(parents=True)
+    ids = {"runtime_id": "r", "invocation_id": folder.name, "request_id": f"q-{folder.name}"}
+    start = {"line": "start", "wall_ns": 1_000_000_000, "context": {"values": context}, "names": {"harness": "mini"}}
+    last = {"line": "end", "wall_ns": 3_000_000_000, "status": "succeeded", "elapsed_seconds": 2.0, "stop": None}
+    lines = (json.dumps(start | ids), json.dumps(last | ids | end))
+    (folder / "run-record.jsonl").write_text("\n".join(lines) + "\n")
+    return folder
+
+
+def test_at_3_our_own_records_account_for_their_requests_and_group_by_their_context(tmp_path: Path) -> None:
+    context = {"task_id": "t1", "task_revision": "v2", "attempt_id": "a1", "configuration_id": "beta"}
+    usage = {"input_tokens": 5, "cached_input_tokens": 7, "output_tokens": 3, "input_includes_cache": False}
+    root = tmp_path / "run" / ".paritrace" / "r"
+    our_record(root / "i1", context, usage=usage | {"cost": 0.25, "currency": "EUR"})
+    our_record(root / "i2", context, usage=None, usage_gap={"gap": "not_collected"}, resources={"process_count": 2})
+    manifest = manifest_of("records", tmp_path / "run", base=tmp_path)
+    (attempt,) = manifest.attempts
+    assert (attempt.attempt_id, attempt.task_id, attempt.task_revision, attempt.configuration_id) == (
+        "a1",
+        "t1",
+        "v2",
+        "beta",
+    )
+    assert [one.value for request in attempt.requests for one in request.resources] == [2.0]
+    (tmp_path / "m.json").write_bytes(encode_document(manifest))
+    (found,) = api.summarize(api.load(tmp_path / "m.json")).configurations
+    assert found.tokens["cached_input_tokens"].low == 7  # the other request says nothing: no more than at least
+    assert found.tokens["input_tokens"].low == 5 + 7
+    assert [(cost.basis.currency, cost.sum.low) for cost in found.costs] == [("EUR", 0.25)]
+    assert found.durations.num_invocations == 2

@@ -13,7 +13,7 @@ from typing import Any
 from msgspec import Struct
 
 from paritrace.attempts.gaps import AttemptGap, Noted
-from paritrace.attempts.importers.collecting import Collecting, Named, typed
+from paritrace.attempts.importers.collecting import Collecting, Named, typed, unix_ns
 from paritrace.attempts.importers.plain_json import members
 from paritrace.attempts.importers.reading import Evidence
 from paritrace.attempts.manifest import (
@@ -24,6 +24,7 @@ from paritrace.attempts.manifest import (
     Relation,
     Request,
     RequestState,
+    Resource,
     Stop,
     StopKind,
 )
@@ -31,6 +32,7 @@ from paritrace.attempts.origins import Origin
 from paritrace.files import LOCAL
 
 RECORD = "run-record.jsonl"
+OBSERVED = ("resident_memory_bytes", "pss_bytes", "process_count", "cpu_time_seconds")
 STATUSES = {"succeeded": Execution.SUCCEEDED, "failed": Execution.FAILED, "cancelled": Execution.CANCELLED}
 
 
@@ -42,6 +44,7 @@ class Start(Struct, frozen=True):
     harness: str | None = None
     agent_name: str | None = None
     names: dict[str, Any] = {}
+    wall_ns: int | None = None
 
 
 class End(Struct, frozen=True):
@@ -50,6 +53,8 @@ class End(Struct, frozen=True):
     error: dict[str, Any] | None = None
     elapsed_seconds: float | None = None
     stop: dict[str, Any] | None = None
+    wall_ns: int | None = None
+    resources: dict[str, Any] | None = None
 
 
 class Recorded(Struct, frozen=True):
@@ -168,9 +173,31 @@ def _request(record: Recorded) -> Request:
         record=record.source,
         state=RequestState.STARTED_ONLY if end is None else RequestState.RECORD_ONLY,
         execution=_execution(end),
-        invocation=None if elapsed is None or elapsed < 0 else Invocation(elapsed_seconds=elapsed, origin=record.ended),
+        invocation=Invocation(
+            started_unix_ns=record.start.wall_ns,
+            ended_unix_ns=None if end is None else end.wall_ns,
+            elapsed_seconds=elapsed if elapsed is not None and elapsed >= 0 else None,
+            origin=record.ended or record.origin,
+        ),
+        resources=tuple(_resources(record)),
         origin=record.origin,
     )
+
+
+def _resources(record: Recorded) -> Iterator[Resource]:
+    """Yields what the end line observed of the process tree; a gap in its place is nothing observed."""
+    found = members(record.end.resources) if record.end is not None else {}
+    observed_at = found.get("observed_at")
+    for name in OBSERVED:
+        value = found.get(name)
+        if record.ended is not None and isinstance(value, int | float):
+            yield Resource(
+                scope=f"process tree of {record.start.runtime_id or 'the host'}",
+                name=name,
+                value=float(value),
+                observed_unix_ns=unix_ns(observed_at) if isinstance(observed_at, str) else None,
+                origin=Origin(source=record.source, line=record.ended.line, pointer=f"/resources/{name}"),
+            )
 
 
 def _execution(end: End | None) -> Execution:
