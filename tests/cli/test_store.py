@@ -2,13 +2,21 @@
 
 import io
 import json
+import os
+import signal
+import subprocess
+import sys
 import tarfile
+import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Literal
 
 import pytest
 
 from paritrace.cli.entry import status_of
+
+ROOT = Path(__file__).parents[2]
 
 
 class Ran:
@@ -156,3 +164,43 @@ def test_an_old_archive_that_is_cut_off(capsys: pytest.CaptureFixture[str], tmp_
     path.write_bytes(path.read_bytes()[:keep])
     ran = Ran(capsys, "restore", path, tmp_path / "back", "--json")
     assert (ran.status, ran.document["error"]["code"]) == (2, "bad_archive")
+
+
+WAIT_SECONDS = 120.0
+
+
+def eventually(what: Callable[[], bool]) -> None:
+    until = time.monotonic() + WAIT_SECONDS
+    while not what():
+        assert time.monotonic() < until
+        time.sleep(0.05)
+
+
+@pytest.mark.slow
+def test_st7_syncs_at_an_interval_wait_trouble_out_until_the_process_is_ended(
+    capsys: pytest.CaptureFixture[str], staging: Path, tmp_path: Path
+) -> None:
+    journal, store = staging / "r" / "rank-0" / "a.jsonl", tmp_path / "store"
+    bundles = store / ".paritrace-bundles" / "n" / "rank-0"
+    store.write_bytes(b"in the way")
+    where = ("--staging", str(staging), "--store", str(store), "--run-id", "r", "--rank", "0", "--node-id", "n")
+    command = (sys.executable, "-m", "paritrace", "store", "sync", *where, "--sync-interval", "0.2")
+    told = tmp_path / "told"
+    with (
+        told.open("wb") as stderr,
+        subprocess.Popen(command, stderr=stderr, env=os.environ | {"PYTHONPATH": str(ROOT / "src")}) as syncing,
+    ):
+        try:
+            eventually(lambda: b"tried again at the next sync" in told.read_bytes())
+            store.unlink()
+            for number in (1, 2, 3):
+                eventually(lambda number=number: len(list(bundles.glob(f"{number:08d}-*"))) == 1)  # type: ignore[misc]
+                with journal.open("ab") as file:
+                    file.write(b"more\n" * number)
+        finally:
+            syncing.terminate()
+            assert syncing.wait(WAIT_SECONDS) == -signal.SIGTERM
+    assert sync(capsys, staging, "--final").status == 0
+    assert Ran(capsys, "verify", store).status == 0
+    assert Ran(capsys, "restore", store, tmp_path / "back").status == 0
+    assert (tmp_path / "back" / "rank-0" / "a.jsonl").read_bytes() == journal.read_bytes()

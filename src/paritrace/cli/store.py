@@ -7,6 +7,7 @@ import click
 
 from paritrace.cli.options import json_option
 from paritrace.cli.output import ExitStatus, note, write_json, write_text
+from paritrace.cli.store_options import BATCH, INTERVAL, NODE_ID, PACE, STAGING, STORE, setting
 from paritrace.errors import RequestError
 
 if TYPE_CHECKING:
@@ -14,9 +15,6 @@ if TYPE_CHECKING:
     from paritrace.store.verifying import StoreVerdict
 
 _PATH = click.Path(path_type=Path)
-_staging = click.option(
-    "--staging", type=_PATH, envvar="PARITRACE_STAGING_DIR", metavar="DIR", help="Node-local staging directory."
-)
 
 
 @click.group()
@@ -25,43 +23,17 @@ def store() -> None:
 
 
 @store.command()
-@_staging
-@click.option("--store", "target", envvar="PARITRACE_STORE", metavar="TARGET", help="Directory or s3://BUCKET/PREFIX.")
+@setting(STAGING)
+@setting(STORE, "target")
 @click.option("--run-id", required=True, metavar="ID", help="The run; its ranks stage below DIR/ID.")
 @click.option("--rank", type=click.IntRange(0), required=True, help="The rank that is published, by its global number.")
 @click.option("--local-rank", type=click.IntRange(0), help="Its number on this node; number 0 publishes node facts.")
-@click.option(
-    "--node-id", envvar="PARITRACE_NODE_ID", metavar="ID", help="Stable and unique; default: the host's name."
-)
+@setting(NODE_ID)
 @click.option("--once", is_flag=True, help="Publish at most one bundle.")
 @click.option("--final", is_flag=True, help="Publish everything that is visible now, then a receipt.")
-@click.option(
-    "--sync-interval",
-    type=click.FloatRange(0.1),
-    default=60.0,
-    envvar="PARITRACE_SYNC_INTERVAL_SECONDS",
-    show_default=True,
-    metavar="SECONDS",
-    help="Between syncs, without --once and --final.",
-)
-@click.option(
-    "--sync-batch-mib",
-    type=click.FloatRange(0.001),
-    default=256.0,
-    envvar="PARITRACE_SYNC_BATCH_MIB",
-    show_default=True,
-    metavar="MIB",
-    help="Payload of a bundle; one whole file may exceed it.",
-)
-@click.option(
-    "--sync-mib-per-second",
-    type=click.FloatRange(0.001),
-    default=32.0,
-    envvar="PARITRACE_SYNC_MIB_PER_SECOND",
-    show_default=True,
-    metavar="MIB",
-    help="Cap of this node.",
-)
+@setting(INTERVAL)
+@setting(BATCH)
+@setting(PACE)
 @json_option
 def sync(  # noqa: PLR0913  one parameter per option
     staging: Path | None,
@@ -105,7 +77,7 @@ def sync(  # noqa: PLR0913  one parameter per option
 
 @store.command()
 @click.argument("target", required=False, metavar="[STORE]")
-@_staging
+@setting(STAGING)
 @click.option("--run-id", metavar="ID", help="With --staging: this run alone; default: all.")
 @json_option
 def status(target: str | None, staging: Path | None, run_id: str | None, as_json: bool) -> int:

@@ -1,18 +1,80 @@
-"""The options by which a run is staged on its node and published to a store (ST-1, SU-18)."""
+"""The options by which ranks are staged on their node and published to a store, of every command (ST-1, SU-18)."""
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import click
 
 _Command = TypeVar("_Command", bound=Callable[..., Any])
+_PATH = click.Path(path_type=Path)
+
+
+class _Setting(NamedTuple):
+    """A setting of publishing: its variable is the same for every command (ST-1)."""
+
+    option: str
+    variable: str
+    metavar: str
+    help: str
+    type: Any = None
+    default: float | None = None
+
+
+STORE = _Setting("--store", "PARITRACE_STORE", "TARGET", "Where to publish: a directory, or s3://BUCKET/PREFIX.")
+STAGING = _Setting(
+    "--staging", "PARITRACE_STAGING_DIR", "DIR", "Staging directory, on a disk of this node; ranks write to it.", _PATH
+)
+NODE_ID = _Setting(
+    "--node-id", "PARITRACE_NODE_ID", "ID", "This node's name, unique in the run and stable [default: the host's]."
+)
+RUN_ID = _Setting(
+    "--run-id",
+    "PARITRACE_RUN_ID",
+    "ID",
+    "The run's id, the same on every node [default: the launcher's, or a new one].",
+)
+INTERVAL = _Setting(
+    "--sync-interval",
+    "PARITRACE_SYNC_INTERVAL_SECONDS",
+    "SECONDS",
+    "A rank publishes this often.",
+    click.FloatRange(min=0.1, max=86_400.0),
+    60.0,
+)
+BATCH = _Setting(
+    "--sync-batch-mib",
+    "PARITRACE_SYNC_BATCH_MIB",
+    "MIB",
+    "Payload of a bundle; one whole file may exceed it.",
+    click.FloatRange(min=0.001, max=4096.0),
+    256.0,
+)
+PACE = _Setting(
+    "--sync-mib-per-second",
+    "PARITRACE_SYNC_MIB_PER_SECOND",
+    "RATE",
+    "Cap of this node's uploads, in MiB per second.",
+    click.FloatRange(min=0.001, max=100_000.0),
+    32.0,
+)
+_OF_RUN = (STORE, STAGING, NODE_ID, RUN_ID, INTERVAL, BATCH, PACE)
+
+
+def setting(one: _Setting, *names: str) -> Callable[[_Command], _Command]:
+    """The option of a setting; `names`: the parameter's, where it is another than the option's."""
+    return _option(one, names, variables=one.variable, help_text=one.help)
 
 
 def store_options(command: _Command) -> _Command:
-    """Add them; each has a variable of its own, for launchers."""
-    for option in reversed(_OPTIONS):
-        command = option(command)
+    """Add those of `paritrace run`; each has a variable of the command too."""
+    command = click.option("--staged-in", type=_PATH, hidden=True, help="The node's ranks write below this.")(command)
+    for one in reversed(_OF_RUN):
+        own = f"PARITRACE_RUN_{one.option.removeprefix('--').replace('-', '_').upper()}"
+        intro = "" if one is STORE else "With --store: "
+        command = _option(one, (), variables=[one.variable, own], help_text=f"{intro}{_lowered(one.help, intro)}")(
+            command
+        )
     return command
 
 
@@ -22,60 +84,20 @@ def publishes(options: Mapping[str, object]) -> bool:
     return bool(options["store"]) and options["staged_in"] is None and not apart
 
 
-_OPTIONS = (
-    click.option(
-        "--store",
-        envvar=["PARITRACE_STORE", "PARITRACE_RUN_STORE"],
-        metavar="TARGET",
-        help="Publish the run here while it goes on: a directory, or s3://BUCKET/PREFIX.",
-    ),
-    click.option(
-        "--staging",
-        envvar=["PARITRACE_STAGING_DIR", "PARITRACE_RUN_STAGING"],
-        type=click.Path(path_type=Path),
-        metavar="DIR",
-        help="With --store: a directory on a disk of this node, to which its ranks write.",
-    ),
-    click.option(
-        "--node-id",
-        envvar=["PARITRACE_NODE_ID", "PARITRACE_RUN_NODE_ID"],
-        metavar="ID",
-        help="With --store: this node's name, unique in the run and stable [default: the host's].",
-    ),
-    click.option(
-        "--run-id",
-        envvar=["PARITRACE_RUN_ID", "PARITRACE_RUN_RUN_ID"],
-        metavar="ID",
-        help="With --store: the run's id, the same on every node [default: a new one, for a single node].",
-    ),
-    click.option(
-        "--sync-interval",
-        envvar=["PARITRACE_SYNC_INTERVAL_SECONDS", "PARITRACE_RUN_SYNC_INTERVAL"],
-        type=click.FloatRange(min=0.1, max=86_400.0),
-        default=60.0,
-        show_default=True,
-        metavar="SECONDS",
-        help="With --store: a rank publishes this often.",
-    ),
-    click.option(
-        "--sync-batch-mib",
-        envvar=["PARITRACE_SYNC_BATCH_MIB", "PARITRACE_RUN_SYNC_BATCH_MIB"],
-        type=click.FloatRange(min=0.001, max=4096.0),
-        default=256.0,
-        show_default=True,
-        metavar="MIB",
-        help="With --store: the most that is published at once.",
-    ),
-    click.option(
-        "--sync-mib-per-second",
-        envvar=["PARITRACE_SYNC_MIB_PER_SECOND", "PARITRACE_RUN_SYNC_MIB_PER_SECOND"],
-        type=click.FloatRange(min=0.01, max=100_000.0),
-        default=32.0,
-        show_default=True,
-        metavar="RATE",
-        help="With --store: the pace of this node's uploads.",
-    ),
-    click.option(
-        "--staged-in", type=click.Path(path_type=Path), hidden=True, help="The node's ranks write below this."
-    ),
-)
+def _option(
+    one: _Setting, names: tuple[str, ...], *, variables: str | list[str], help_text: str
+) -> Callable[[_Command], _Command]:
+    return click.option(
+        one.option,
+        *names,
+        envvar=variables,
+        metavar=one.metavar,
+        type=one.type,
+        default=one.default,
+        show_default=one.default is not None,
+        help=help_text,
+    )
+
+
+def _lowered(text: str, intro: str) -> str:
+    return text[0].lower() + text[1:] if intro else text

@@ -4,7 +4,7 @@ from paritrace.errors import EvidenceError
 from paritrace.files import Files
 from paritrace.store import checkpoint as records
 from paritrace.store.checkpoint import Checkpoint, Progress
-from paritrace.store.documents import canonical, read_canonical
+from paritrace.store.documents import canonical, staged_document
 from paritrace.store.layout import BundleName, StagedRank, parsed, rank_prefix
 from paritrace.store.targets import Target
 
@@ -18,15 +18,14 @@ def load(place: StagedRank, target: Target, *, token: str, files: Files) -> Chec
         EvidenceError: Refused, code `checkpoint_lost`: it is missing, unreadable, of another run, node or rank, or the
             target holds more or less than it says. Nothing is published, and numbering never begins anew.
     """
-    data = files.read_if_present(place.checkpoint)
-    if data is None:
+    try:
+        found = staged_document(place.checkpoint, Checkpoint, format_name=records.FORMAT, files=files)
+    except EvidenceError as error:
+        raise _lost(place, error.message) from error
+    if found is None:
         if next(iter(target.list(rank_prefix(place.key))), None) is not None:
             raise _lost(place, f"there is no {place.checkpoint}, and {target.label} holds bundles of this rank")
         return _first(place, token)
-    try:
-        found = read_canonical(data, Checkpoint, format_name=records.FORMAT, name=str(place.checkpoint))
-    except EvidenceError as error:
-        raise _lost(place, error.message) from error
     _require_same(found, place, token)
     _require_history(found, place, target)
     return found

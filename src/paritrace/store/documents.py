@@ -1,6 +1,7 @@
 """The small JSON documents of a store: canonical bytes out, strictly checked records in (ST-8)."""
 
 from collections.abc import Iterable
+from pathlib import Path
 from typing import TypeVar
 
 import msgspec
@@ -9,6 +10,7 @@ from msgspec import Struct
 from paritrace.errors import EvidenceError
 from paritrace.evidence import codec
 from paritrace.evidence.versions import Reading, reading_of
+from paritrace.files import Files
 from paritrace.store import records
 
 MAX_DOCUMENT_BYTES = (
@@ -40,6 +42,16 @@ def read_canonical(data: bytes, kind: type[Document], *, format_name: str, name:
             fix="it was written or changed by another program: restore it from a copy; nothing was changed",
         )
     return document
+
+
+def staged_document(path: Path, kind: type[Document], *, format_name: str, files: Files) -> Document | None:
+    """Return a document of ours that lies in staging, None where there is none.
+
+    Raises:
+        EvidenceError, HostError: Refused, as `read_canonical` and the disk say.
+    """
+    data = files.read_if_present(path)
+    return None if data is None else read_canonical(data, kind, format_name=format_name, name=str(path))
 
 
 def _quickly(data: bytes, kind: type[Document]) -> Document | None:

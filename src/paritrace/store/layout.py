@@ -1,6 +1,7 @@
 """The names of a store and of a staging directory: pure (ST-1, ST-8)."""
 
 import re
+from collections.abc import Callable
 from pathlib import Path
 
 from msgspec import Struct
@@ -19,10 +20,7 @@ OLD_ARCHIVE = "sync.tar"  # what the name of an old-style archive begins with
 _JOURNAL = re.compile(r"\.(jsonl|ndjson)([.-][0-9][0-9T:._-]*)?\Z", re.IGNORECASE)
 _ID = r"[A-Za-z0-9._-]{1,128}"
 _RANK = r"rank-(0|[1-9][0-9]{0,8})"
-_BUNDLE = re.compile(rf"({_ID})/{_RANK}/([0-9]{{8}})-([0-9a-f]{{64}})(\.tar\.zst|\.tar)\Z")
-_RECEIPT = re.compile(rf"({_ID})/{_RANK}/receipt-([0-9]{{8}})-([0-9a-f]{{64}})\.json\Z")
-_OWNER = re.compile(rf"({_ID})/owner\.json\Z")
-_NODE = re.compile(rf"({_ID})/node-([0-9a-f]{{64}})\.json\Z")
+_NUMBER, _SHA256 = r"([0-9]{8})", r"([0-9a-f]{64})"
 
 
 class RankKey(Struct, frozen=True, order=True):
@@ -82,20 +80,28 @@ def rank_prefix(key: RankKey) -> str:
 
 def parsed(name: str) -> Name | None:
     """Return what a name of the target stands for, or None for one that we never give."""
-    if name == RUN_MARK:
-        return RunMarkName()
-    rest = name.removeprefix(f"{BUNDLES}/")
-    if found := _BUNDLE.match(rest):
-        node, rank, sequence, sha256, suffix = found.groups()
-        return BundleName(RankKey(node, int(rank)), int(sequence), sha256, suffix) if int(sequence) else None
-    if found := _RECEIPT.match(rest):
-        node, rank, number, sha256 = found.groups()
-        return ReceiptName(RankKey(node, int(rank)), int(number), sha256)
-    if found := _OWNER.match(rest):
-        return OwnerName(found.group(1))
-    if found := _NODE.match(rest):
-        return NodeName(found.group(1), found.group(2))
+    for form, made in _FORMS:
+        if found := form.fullmatch(name):
+            return made(*found.groups())
     return None
+
+
+def _bundle(node: str, rank: str, sequence: str, sha256: str, suffix: str) -> BundleName | None:
+    return BundleName(RankKey(node, int(rank)), int(sequence), sha256, suffix) if int(sequence) else None
+
+
+def _receipt(node: str, rank: str, number: str, sha256: str) -> ReceiptName:
+    return ReceiptName(RankKey(node, int(rank)), int(number), sha256)
+
+
+_ABOVE = re.escape(f"{BUNDLES}/") + f"({_ID})/"
+_FORMS: tuple[tuple[re.Pattern[str], Callable[..., Name | None]], ...] = (
+    (re.compile(re.escape(RUN_MARK)), RunMarkName),
+    (re.compile(rf"{_ABOVE}{_RANK}/{_NUMBER}-{_SHA256}(\.tar\.zst|\.tar)"), _bundle),
+    (re.compile(rf"{_ABOVE}{_RANK}/receipt-{_NUMBER}-{_SHA256}\.json"), _receipt),
+    (re.compile(rf"{_ABOVE}owner\.json"), OwnerName),
+    (re.compile(rf"{_ABOVE}node-{_SHA256}\.json"), NodeName),
+)
 
 
 def is_journal(path: str) -> bool:

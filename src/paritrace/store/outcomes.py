@@ -7,7 +7,7 @@ from msgspec.structs import replace
 
 from paritrace.errors import EvidenceError, HostError, ParitraceError
 from paritrace.files import Files
-from paritrace.store.documents import canonical, read_canonical
+from paritrace.store.documents import canonical, staged_document
 from paritrace.store.layout import StagedRank
 
 FORMAT = "paritrace-store-outcome"
@@ -34,8 +34,7 @@ class Outcome(Struct, frozen=True, tag_field="type", tag="outcome", forbid_unkno
 def load_outcome(place: StagedRank, *, files: Files) -> Outcome:
     """Return what is kept; one that cannot be read is none: nothing depends on it."""
     try:
-        data = files.read_if_present(place.outcome)
-        return Outcome() if data is None else read_canonical(data, Outcome, format_name=FORMAT, name="outcome")
+        return staged_document(place.outcome, Outcome, format_name=FORMAT, files=files) or Outcome()
     except (EvidenceError, HostError):
         return Outcome()
 

@@ -10,7 +10,7 @@ from paritrace.evidence.gaps import Gap
 from paritrace.files import LOCAL, Files
 from paritrace.store import checkpoint as checkpoints
 from paritrace.store.checkpoint import Checkpoint, LogState, Progress
-from paritrace.store.documents import read_canonical
+from paritrace.store.documents import staged_document
 from paritrace.store.inventory import contiguous, inventory_of, sequence_problems
 from paritrace.store.layout import BUNDLES, STATE, StagedRank
 from paritrace.store.outcomes import Trouble, load_outcome
@@ -131,10 +131,7 @@ def _rank(place: StagedRank, files: Files) -> StagedRankStatus:
 
 def _checkpoint(place: StagedRank, files: Files) -> Checkpoint | None:
     try:
-        data = files.read_if_present(place.checkpoint)
-        if data is None:
-            return None
-        return read_canonical(data, Checkpoint, format_name=checkpoints.FORMAT, name=str(place.checkpoint))
+        return staged_document(place.checkpoint, Checkpoint, format_name=checkpoints.FORMAT, files=files)
     except EvidenceError:
         return None
 
