@@ -1,4 +1,4 @@
-"""What holds of any attempts: order changes nothing, missing evidence only widens, gaps are never complete (AT-2, AT-9)."""
+"""What holds of any attempts: order changes nothing, missing evidence only widens (AT-2, AT-9)."""
 
 import msgspec
 from hypothesis import given, settings

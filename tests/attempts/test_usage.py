@@ -27,8 +27,7 @@ def test_at_6_the_inclusive_total_needs_the_flag_or_every_part() -> None:
     assert inclusive_input(Usage(input_tokens=10, cached_input_tokens=4, input_includes_cache=False)) == unknown(
         AttemptGap.USAGE_FIELD_ABSENT, low=14
     )
-    parts = {"cached_input_tokens": 0, "cache_write_input_tokens": 0}
-    assert inclusive_input(Usage(input_tokens=10, **parts)) == known(10)
+    assert inclusive_input(Usage(input_tokens=10, cached_input_tokens=0, cache_write_input_tokens=0)) == known(10)
     assert inclusive_input(Usage(input_tokens=10)) == Figure(10, None, (AttemptGap.CONVENTION_UNKNOWN,))
     assert inclusive_input(Usage(output_tokens=3)) == unknown(AttemptGap.USAGE_FIELD_ABSENT)
 

@@ -3,14 +3,17 @@
 from collections.abc import Callable, Iterator, Mapping
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from paritrace.attempts.assessing import Assessed
 from paritrace.attempts.details import basis_name
 from paritrace.attempts.facts import AttemptFacts
 from paritrace.attempts.figures import Figure
+from paritrace.attempts.json_lines import lines_of_pointers
 from paritrace.attempts.manifest import Evaluator, Manifest
 from paritrace.attempts.manifest_rules import sources_behind
 from paritrace.attempts.origins import Origin
+from paritrace.attempts.reading import Unusable
 from paritrace.attempts.states import evaluators_of, judged
 from paritrace.errors import RequestError
 
@@ -22,6 +25,7 @@ MOST_SUGGESTED = 40
 class Place(Struct, frozen=True):
     """A place in an evidence file; `line` and `pointer` as far as the format has them."""
 
+    source: str
     path: str
     sha256: str | None
     line: int | None
@@ -66,7 +70,7 @@ def explained(assessed: Assessed, figure: str) -> Explained:
                 found.append(Evidence(facts.attempt.attempt_id, told, tuple(places.of(facts))))
     found += _of_configuration(assessed, configuration, figure, places)
     found.sort(key=lambda one: one.attempt_id)
-    return Explained(FORMAT, VERSION, figure, assessed.loaded.sha256, tuple(found))
+    return Explained(FORMAT, VERSION, figure, assessed.loaded.sha256, _with_lines(found, assessed))
 
 
 def _of_configuration(assessed: Assessed, name: str, figure: str, places: "_Places") -> Iterator[Evidence]:
@@ -76,6 +80,29 @@ def _of_configuration(assessed: Assessed, name: str, figure: str, places: "_Plac
         if figure == f"{name}.gaps.{gap.reason}":
             at = () if gap.origin is None else (places.place(gap.origin),)
             yield Evidence("", f"{gap.reason} ({gap.count}): {gap.detail}", at)
+
+
+def _with_lines(found: list[Evidence], assessed: Assessed) -> tuple[Evidence, ...]:
+    """The evidence with the lines that pointers into whole documents lead to, as far as the documents are at hand."""
+    wanted: dict[str, set[str]] = {}
+    for one in found:
+        for place in one.places:
+            if place.line is None and not place.member:
+                wanted.setdefault(place.source, set()).add(place.pointer)
+    lines = {name: _lines(assessed.sources.content(name), pointers) for name, pointers in wanted.items()}
+    return tuple(replace(one, places=tuple(_placed(place, lines) for place in one.places)) for one in found)
+
+
+def _lines(content: bytes | Unusable | None, pointers: set[str]) -> dict[str, int]:
+    if not isinstance(content, bytes):
+        return {}
+    return lines_of_pointers(content.decode("utf-8", "replace"), pointers)
+
+
+def _placed(place: Place, lines: Mapping[str, Mapping[str, int]]) -> Place:
+    if place.line is not None or place.member:
+        return place
+    return replace(place, line=lines[place.source].get(place.pointer))
 
 
 def figures_of(assessed: Assessed) -> Iterator[str]:
@@ -234,4 +261,4 @@ class _Places:
     def place(self, origin: Origin) -> Place:
         """Returns a place with its file and digest."""
         source = self._sources[origin.source]
-        return Place(source.path, source.sha256, origin.line, origin.pointer, origin.member)
+        return Place(source.id, source.path, source.sha256, origin.line, origin.pointer, origin.member)

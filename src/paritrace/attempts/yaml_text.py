@@ -39,6 +39,10 @@ def plain_of(data: bytes, *, name: str) -> object:
                 raise yaml.YAMLError(f"line {node.start_mark.line + 1}: {twice} is there twice")
             return super().construct_mapping(node, deep)
 
+    Strict.yaml_implicit_resolvers = {  # a date is the text that stands there
+        first: [(tag, like) for tag, like in found if tag != "tag:yaml.org,2002:timestamp"]
+        for first, found in yaml.SafeLoader.yaml_implicit_resolvers.items()
+    }
     try:
         return yaml.load(data, Loader=Strict)  # noqa: S506  a subclass of the safe loader
     except (yaml.YAMLError, UnicodeDecodeError, RecursionError, ValueError) as error:

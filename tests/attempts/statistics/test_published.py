@@ -17,7 +17,7 @@ from paritrace.attempts.statistics.proportions import clopper_pearson, mcnemar, 
 from paritrace.attempts.statistics.quantiles import t_p_value
 from paritrace.attempts.statistics.records import Absent, Estimate, Interval, NotEstimable, TaskOutcomes
 
-# heights of cross- and self-fertilised Zea mays of one pot, in eighths of an inch, Darwin 1876 as in Fisher 1935, ch. III
+# cross- less self-fertilised heights of Zea mays, in eighths of an inch (Darwin 1876, as in Fisher 1935, chapter III)
 ZEA_MAYS = (49.0, -67.0, 8.0, 16.0, 6.0, 23.0, 28.0, 41.0, 14.0, 29.0, 56.0, 24.0, 75.0, 60.0, -48.0)
 CLUSTERS = ((1, 0, 1), (1, 1, 1), (0, 0, 0), (1, 0, 0), (1, 1, 0), (0, 1), (1, 1, 0, 1))
 
@@ -58,6 +58,11 @@ def test_at_13_beyond_twenty_pairs_flips_are_drawn_by_a_seed_that_is_told() -> N
     assert first == second
     assert first.seed is not None
     assert first.facts["exact"] == 0.0
+
+
+def test_at_13_one_pair_that_differs_says_nothing() -> None:
+    assert sign_flip([0.0, 1.0]).p_value == sign_flip([0.0, 0.0]).p_value == sign_flip([]).p_value == 1.0
+    assert sign_flip([0.0, 1.0, 1.0]).p_value == 0.5
 
 
 @pytest.mark.parametrize(("b", "c", "p"), [(86, 150, 3.7159361395713866e-05), (121, 59, 4.4344492637551645e-06)])
@@ -155,7 +160,7 @@ def test_at_13_a_failure_is_no_censoring() -> None:
 
 
 def test_at_14_anytime_interval_is_the_mixture_bound() -> None:
-    """Ville's inequality: at the interval's edge the mixture martingale is exactly 1 / alpha (Howard et al. 2021, eq. 14)."""
+    """At the interval's edge the mixture martingale is exactly 1 / alpha (Ville; Howard et al. 2021, eq. 14)."""
     num, alpha = 50, 0.05
     found = anytime_interval([0.0] * num, low=-100.0, high=100.0, level=1 - alpha)
     assert isinstance(found, Interval)

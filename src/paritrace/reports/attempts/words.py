@@ -38,7 +38,7 @@ def _gaps(found: Sum) -> str:
 
 def number(value: float) -> str:
     """Returns a number for a person: whole ones with separators, others in six digits."""
-    return f"{value:,}" if isinstance(value, int) or float(value).is_integer() else f"{value:,.6g}"
+    return f"{int(value):,}" if float(value).is_integer() else f"{value:,.6g}"
 
 
 def counts(found: Mapping[str, int]) -> str:
