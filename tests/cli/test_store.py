@@ -119,6 +119,38 @@ def archive(path: Path, members: list[tuple[str, bytes, bytes]], *, mode: Litera
     return path
 
 
+def test_su4_a_sync_that_goes_on_is_a_stream_of_lines_and_no_document(
+    capsys: pytest.CaptureFixture[str], staging: Path
+) -> None:
+    refused = sync(capsys, staging, "--json")
+    assert (refused.status, refused.document["error"]["code"]) == (2, "usage")
+    once = sync(capsys, staging, "--once", "--json-lines")
+    assert (once.status, once.out.count("\n"), once.document["bundles"]) == (0, 1, 1)
+
+
+@pytest.mark.slow
+def test_su4_each_sync_and_each_trouble_is_a_line(staging: Path) -> None:
+    where = ("--staging", staging, "--store", staging.parent / "store", "--run-id", "r", "--rank", "0")
+    options = ("--node-id", "n", "--sync-interval", "0.2", "--json-lines")
+    command = [sys.executable, "-m", "paritrace", "store", "sync", *map(str, where), *options]
+    environment = os.environ | {"PYTHONPATH": str(ROOT / "src")}
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment) as syncing:
+        assert syncing.stdout is not None
+        try:
+            first, second = (json.loads(syncing.stdout.readline()) for _ in range(2))
+            assert (first["bundles"], len(first["published"])) == (1, 1)
+            assert second["published"] == []
+            store = staging.parent / "store"
+            store.rename(staging.parent / "away")
+            store.write_text("no folder")
+            troubles = (json.loads(line) for line in syncing.stdout)
+            error = next(one["error"] for one in troubles if one.get("ok") is False)
+            assert error["kind"] in ("refused", "failed")
+        finally:
+            syncing.send_signal(signal.SIGINT)
+        assert syncing.wait(timeout=60) == 130
+
+
 @pytest.mark.parametrize(("name", "mode"), [("sync.tar.gz", "w:gz"), ("sync.tar", "w")])
 def test_an_old_archive_is_restored_from_its_file_or_folder(
     capsys: pytest.CaptureFixture[str], tmp_path: Path, name: str, mode: Literal["w:gz", "w"]

@@ -37,6 +37,16 @@ def json_option(decorated: Decorated) -> Decorated:
     )(decorated)
 
 
+def json_lines_option(decorated: Decorated) -> Decorated:
+    """`--json-lines`, passed on as `as_lines`: one document a line on stdout, while the command goes on (SU-4)."""
+    return click.option(
+        "--json-lines",
+        "as_lines",
+        is_flag=True,
+        help="Print a JSON document on stdout for each thing that happens, a line each.",
+    )(decorated)
+
+
 def scratch_option(decorated: Decorated) -> Decorated:
     """`--scratch` and `--keep-restored`: where a command makes its folders, and whether a store's stays (ST-25)."""
     decorated = click.option(

@@ -39,6 +39,15 @@ def write_json(document: object) -> None:
     click.echo(json.dumps(plain, ensure_ascii=False, allow_nan=False, indent=2))
 
 
+def write_json_line(document: object) -> None:
+    """Print one JSON document of a stream as a line on stdout, at once; as `write_json` otherwise."""
+    import msgspec
+
+    plain = msgspec.to_builtins(document, str_keys=True)
+    click.echo(json.dumps(plain, ensure_ascii=False, allow_nan=False))
+    sys.stdout.flush()
+
+
 def write_json_bytes(document: bytes) -> None:
     """Print a JSON document that is already encoded."""
     click.echo(document.rstrip(b"\n"))

@@ -5,10 +5,10 @@ from typing import TYPE_CHECKING
 
 import click
 
-from paritrace.cli.options import json_option
-from paritrace.cli.output import ExitStatus, note, write_json, write_text
+from paritrace.cli.options import json_lines_option, json_option
+from paritrace.cli.output import ExitStatus, error_document, note, write_json, write_json_line, write_text
 from paritrace.cli.store_options import BATCH, INTERVAL, NODE_ID, PACE, STAGING, STORE, setting
-from paritrace.errors import RequestError
+from paritrace.errors import HostError, RequestError
 
 if TYPE_CHECKING:
     from paritrace.store.syncing import Syncer, SyncReport
@@ -34,6 +34,7 @@ def store() -> None:
 @setting(INTERVAL)
 @setting(BATCH)
 @setting(PACE)
+@json_lines_option
 @json_option
 def sync(  # noqa: PLR0913  one parameter per option
     staging: Path | None,
@@ -47,6 +48,7 @@ def sync(  # noqa: PLR0913  one parameter per option
     sync_interval: float,
     sync_batch_mib: float,
     sync_mib_per_second: float,
+    as_lines: bool,
     as_json: bool,
 ) -> int:
     """Publish what rank RANK of run ID staged: again and again, or with --once or --final.
@@ -61,14 +63,22 @@ def sync(  # noqa: PLR0913  one parameter per option
 
     if once and final:
         raise RequestError("--once and --final exclude each other", code="usage", fix="give one of them")
+    if as_json and not once and not final:
+        raise RequestError(
+            "syncs that go on print no single document",
+            code="usage",
+            fix="give --json-lines, or --once or --final with --json",
+        )
     request = SyncRequest(staging, target, run_id, rank, node_id, sync_interval, sync_batch_mib, sync_mib_per_second)
     syncer = make_syncer(request)
     if local_rank == 0:
         publish_node(syncer, request)
     if not once and not final:
-        return _periodic(syncer, request.node, local_rank or 0, sync_interval)
+        return _periodic(syncer, request.node, local_rank or 0, sync_interval, as_lines=as_lines)
     report = syncer.final() if final else syncer.once()
-    if as_json:
+    if as_lines:
+        write_json_line(report)
+    elif as_json:
         write_json(report)
     else:
         write_text(sync_text(report))
@@ -169,15 +179,23 @@ def _status_of_sync(report: "SyncReport") -> ExitStatus:
     return ExitStatus.UNDETERMINED if lost else ExitStatus.DONE
 
 
-def _periodic(syncer: "Syncer", node_id: str, local_rank: int, interval_seconds: float) -> int:
+def _periodic(syncer: "Syncer", node_id: str, local_rank: int, interval_seconds: float, *, as_lines: bool) -> int:
     from paritrace.cli.store_text import sync_text
     from paritrace.store.periodic import sync_for_ever
+
+    def tell(report: "SyncReport | HostError") -> None:
+        if not as_lines:
+            note(sync_text(report))
+        elif isinstance(report, HostError):
+            write_json_line({"ok": False, "error": error_document(report)})
+        else:
+            write_json_line(report)
 
     sync_for_ever(
         syncer,
         node_id=node_id,
         local_rank=local_rank,
         interval_seconds=interval_seconds,
-        tell=lambda report: note(sync_text(report)),
+        tell=tell,
     )
     return ExitStatus.DONE
