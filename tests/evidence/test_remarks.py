@@ -1,7 +1,11 @@
 """What a journal says of its own capture, in words (CA-36, CA-2)."""
 
+from msgspec import structs
+
+from paritrace.evidence.allocator import MemoryScope, OutOfAcceleratorMemory
 from paritrace.evidence.blackbox import BlackBox, Cause, Trigger
 from paritrace.evidence.calls import EndMark, Level, LevelMark
+from paritrace.evidence.gaps import Gap, ResourceGap
 from paritrace.evidence.remarks import MAX_TRIGGERS, Remarks, of_ranks
 
 BOX = BlackBox(20, 1 << 28, "rules", (0, 1), 8, "mesh dp=4,tp=2")
@@ -63,3 +67,27 @@ def test_many_triggers_are_counted_and_those_that_cannot_fire_are_named() -> Non
 def test_of_ranks_each_line_stands_once() -> None:
     assert of_ranks({0: ("same", "one"), 1: ("same",), 2: ("same", "one", "one")}) == ("same", "rank 0, 2: one")
     assert of_ranks({}) == ()
+
+
+def test_rs12_a_failed_allocation_says_who_holds_the_memory_and_many_are_cut() -> None:
+    failure = OutOfAcceleratorMemory(
+        step=12,
+        module="layers.3.mlp",
+        device="cuda:0",
+        requested_bytes=2 << 30,
+        free_bytes=1 << 20,
+        total_bytes=80 << 30,
+        reserved_bytes=Gap(ResourceGap.NO_COUNTER),
+        allocated_bytes=5,
+        inactive_bytes=0,
+        held_bytes={MemoryScope.PARAMETERS: 3 << 30, MemoryScope.GRADIENTS: 0, MemoryScope.OTHER: 1 << 19},
+        live_blocks=2,
+        largest=(),
+    )
+    (line,) = lines(failure, END)
+    assert line == (
+        "out of accelerator memory at step 12 in layers.3.mlp: 2,048.0 MiB asked for, 1.0 MiB of 81,920.0 MiB free on "
+        "cuda:0; held: parameters 3,072.0 MiB, other 0.5 MiB"
+    )
+    assert lines(*[failure] * 15, END)[-1] == "and 3 more failed allocations"
+    assert "held: nothing" in lines(structs.replace(failure, module="", held_bytes={}), END)[0]

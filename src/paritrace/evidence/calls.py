@@ -12,6 +12,7 @@ from enum import IntEnum, IntFlag, StrEnum
 
 from msgspec import Struct, field
 
+from paritrace.evidence.allocator import OutOfAcceleratorMemory
 from paritrace.evidence.blackbox import BlackBox, Trigger
 from paritrace.evidence.definition import Definition
 from paritrace.evidence.distributed import (
@@ -299,6 +300,7 @@ Mark = (
     | CollectiveCounts
     | BlackBox
     | Trigger
+    | OutOfAcceleratorMemory
     | Dumped
     | Golden
     | GoldenGradient

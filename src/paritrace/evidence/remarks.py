@@ -1,12 +1,15 @@
-"""What a journal says of its own capture, in words: black box, triggers, levels given up (CA-36, CA-2)."""
+"""What a journal says beside its calls, in words: black box, triggers, levels given up, allocations that failed."""
 
 from collections.abc import Iterable, Mapping
 
+from paritrace.evidence import allocator
+from paritrace.evidence.allocator import OutOfAcceleratorMemory
 from paritrace.evidence.blackbox import BlackBox, Cause, Trigger
 from paritrace.evidence.calls import EndMark, LevelMark
 from paritrace.evidence.spans import ranges
 
 PLANNED = frozenset({"begin", "steps"})  # reasons of level marks that only follow what was asked for
+MAX_FAILED = 12  # told one by one: a workload that goes on with smaller batches may have many
 MAX_TRIGGERS = 12  # told one by one: a session writes its box nine times at most
 
 
@@ -17,6 +20,7 @@ class Remarks:
         self.triggers: list[Trigger] = []
         self._box: BlackBox | None = None
         self._lowered: list[LevelMark] = []
+        self._failed: list[OutOfAcceleratorMemory] = []
         self._ended = False
 
     def see(self, record: object) -> None:
@@ -28,14 +32,19 @@ class Remarks:
                 self.triggers.append(record)
             case LevelMark() if record.reason not in PLANNED:
                 self._lowered.append(record)
+            case OutOfAcceleratorMemory():
+                self._failed.append(record)
             case EndMark():
                 self._ended = True
             case _:
                 pass
 
     def lines(self) -> tuple[str, ...]:
-        """One line for each thing to say; none for a capture without black box and budget."""
-        return (*self._of_box(), *(f"from step {mark.step} on, {mark.reason}" for mark in self._lowered))
+        """One line for each thing to say; none for a capture without black box, budget and failed allocation."""
+        failed = [allocator.told(record) for record in self._failed[:MAX_FAILED]]
+        if len(self._failed) > MAX_FAILED:
+            failed.append(f"and {len(self._failed) - MAX_FAILED} more failed allocations")
+        return (*self._of_box(), *(f"from step {mark.step} on, {mark.reason}" for mark in self._lowered), *failed)
 
     @property
     def kept_steps(self) -> set[int]:

@@ -3,6 +3,7 @@
 from hypothesis import strategies as st
 
 from paritrace.evidence import calls, codec
+from paritrace.evidence.allocator import LiveBlock, MemoryScope, OutOfAcceleratorMemory
 from paritrace.evidence.blackbox import BlackBox, Cause, Trigger
 from paritrace.evidence.calls import (
     Call,
@@ -21,7 +22,7 @@ from paritrace.evidence.calls import (
 )
 from paritrace.evidence.codec import Record
 from paritrace.evidence.distributed import Collective, CollectiveCounts, Group, Mesh, Placement, Replicated
-from paritrace.evidence.gaps import CaptureGap, Gap
+from paritrace.evidence.gaps import CaptureGap, Gap, ResourceGap
 
 HEADER = JournalHeader(
     format=calls.FORMAT,
@@ -141,7 +142,27 @@ black_boxes = st.builds(
     dropped_steps=ids,
     dropped_rows=ids,
 )
-records = call_rows | detail_rows | state_rows | completed_rows | names | sites | distributed | black_boxes
+memory_figures = ids | st.builds(Gap, gap=st.just(ResourceGap.NO_COUNTER), detail=texts)
+memory_failures = st.builds(
+    OutOfAcceleratorMemory,
+    step=ids,
+    module=texts,
+    device=texts,
+    requested_bytes=ids,
+    free_bytes=ids,
+    total_bytes=ids,
+    reserved_bytes=memory_figures,
+    allocated_bytes=memory_figures,
+    inactive_bytes=memory_figures,
+    held_bytes=st.dictionaries(st.sampled_from(MemoryScope), ids),
+    live_blocks=ids,
+    largest=st.lists(
+        st.builds(LiveBlock, num_bytes=ids, scope=st.sampled_from(MemoryScope), name=texts), max_size=3
+    ).map(tuple),
+)
+records = (
+    call_rows | detail_rows | state_rows | completed_rows | names | sites | distributed | black_boxes | memory_failures
+)
 
 
 def line_of(record: Record) -> bytes:

@@ -11,6 +11,7 @@ from typing import Any
 import torch
 
 from paritrace.capture.own_time import OwnTime
+from paritrace.capture.pytorch.allocator import AllocatorObserver, Where, allocator_here
 from paritrace.capture.pytorch.backward import BackwardObserver
 from paritrace.capture.pytorch.counters import CollectiveCounter
 from paritrace.capture.pytorch.flatten import tensors
@@ -36,7 +37,7 @@ from paritrace.capture.pytorch.works import WorkObserver
 from paritrace.capture.recorder import Recorder
 from paritrace.capture.token_rows import Rows
 from paritrace.evidence.calls import Level, OriginKind
-from paritrace.evidence.gaps import CountedGap
+from paritrace.evidence.gaps import CountedGap, Gap
 
 
 class TorchObserver:
@@ -91,6 +92,7 @@ class TorchObserver:
         self._scalers.install()
         self._pipelines.install()
         self._guarded(self._counter.begin)
+        self._guarded(self._watch_allocator)
         self._live = True
         self._set_active(True)
 
@@ -268,6 +270,24 @@ class TorchObserver:
                 action(*args)
         except Exception as error:  # noqa: BLE001  a fault of ours becomes a gap (P6)
             self._recorder.count(CountedGap.CAPTURE_ERROR, f"{action.__name__}: {type(error).__name__}")
+
+    def _watch_allocator(self) -> None:
+        """Have failed allocations recorded, where there is an accelerator (RS-12)."""
+        allocator = allocator_here()
+        if isinstance(allocator, Gap):
+            return
+        watching = AllocatorObserver(
+            allocator,
+            where=lambda: Where(self.step, self._recorder.definitions.module(self._scopes.scope)),
+            states=self._inventory.named_states,
+            record=self._recorder.emit,
+        )
+
+        def failed(device: int, requested: int, total: int, free: int) -> None:
+            if self._live:
+                self._guarded(watching.failed, device, requested, total, free)
+
+        allocator.attach(failed)
 
     def _storage_resized(self, storage: torch.UntypedStorage, before: int) -> None:
         if self._here():
