@@ -43,19 +43,25 @@ def sync(capsys: pytest.CaptureFixture[str], staging: Path, *more: object) -> Ra
     return Ran(capsys, "sync", *where, "--node-id", "n", *more)
 
 
-def test_from_staging_to_a_restored_run(capsys: pytest.CaptureFixture[str], staging: Path, tmp_path: Path) -> None:
+def test_from_staging_to_a_restored_run(
+    capsys: pytest.CaptureFixture[str], staging: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     store = tmp_path / "store"
+    (tmp_path / "gpus" / "0000:01:00.0").mkdir(parents=True)
+    (tmp_path / "gpus" / "0000:01:00.0" / "information").write_text("Model: \t NVIDIA H200\nIRQ:   \t 11\n")
+    monkeypatch.setattr("paritrace.capture.syncers._NVIDIA_GPUS", tmp_path / "gpus")
     first = sync(capsys, staging, "--local-rank", 0, "--once", "--json")
     assert (first.status, first.document["bundles"]) == (0, 1)
     assert Ran(capsys, "verify", store).status == 3
     assert sync(capsys, staging, "--final").status == 0
     found = Ran(capsys, "status", store, "--staging", staging, "--json")
     assert (found.status, found.document["staged"][0]["waiting_bytes"]) == (0, 0)
+    assert "the cap is each node's own" in Ran(capsys, "status", "--staging", staging).out
     assert Ran(capsys, "verify", store, "--json").document["verdict"] == "intact"
     back = Ran(capsys, "restore", store, tmp_path / "back")
     assert (back.status, back.out.splitlines()[0]) == (0, f"run r restored whole into {tmp_path / 'back'}")
     node = json.loads((tmp_path / "back" / "rank-0" / "paritrace-node.n.json").read_text())
-    assert (node["node_id"], "PATH" in node["environment_names"]) == ("n", True)
+    assert (node["node_id"], node["devices"], "PATH" in node["environment_names"]) == ("n", ["NVIDIA H200"], True)
 
 
 def test_damage_is_status_2_with_every_problem(

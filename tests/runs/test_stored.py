@@ -131,6 +131,15 @@ def test_a_run_is_packed_with_its_ranks_wherever_they_are(published: Published, 
         assert verify(run).verdict is verify(same).verdict
 
 
+def test_st22_a_rank_with_another_store_is_missing_with_that_as_a_reason(tmp_path: Path) -> None:
+    made = Published(tmp_path)
+    made.syncer(made.places[0]).final()
+    with open_run(made.store) as run:
+        told = run.envelope.metadata[TROUBLE]
+        assert told == "rank 1: nothing in this store; it may have been given another one, or its node was lost"
+        assert run.attendance[0].absent == (1,)
+
+
 def test_a_damaged_store_is_refused_and_leaves_nothing(published: Published) -> None:
     next(published.store.rglob("0000000*")).unlink()
     with pytest.raises(EvidenceError) as caught:

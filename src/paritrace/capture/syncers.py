@@ -18,6 +18,7 @@ from paritrace.store.targets import open_target
 from paritrace.store.throttle import Throttle
 
 _NVIDIA_DRIVER = Path("/proc/driver/nvidia/version")
+_NVIDIA_GPUS = Path("/proc/driver/nvidia/gpus")
 
 
 class SyncRequest(Struct, frozen=True):
@@ -76,7 +77,7 @@ def publish_node(syncer: Syncer, request: SyncRequest) -> None:
             boot_id=process.boot_id if isinstance(process.boot_id, str) else Gap(StoreGap.NOT_OBSERVABLE),
             platform=known.platform,
             python=platform.python_version(),
-            devices=Gap(StoreGap.NOT_COLLECTED),
+            devices=_devices(),
             drivers=_drivers(),
             packages=known.packages,
             environment_names=known.environment_names,
@@ -113,6 +114,19 @@ def no_store() -> RequestError:
     return RequestError(
         "no store is named", code="no_store", fix="name one: --store TARGET, STORE, or the variable PARITRACE_STORE"
     )
+
+
+def _devices() -> tuple[str, ...] | Gap[StoreGap]:
+    """The models that the NVIDIA driver lists, without loading any of its libraries; others are not looked for."""
+    try:
+        texts = [
+            path.read_text(encoding="utf-8", errors="replace") for path in sorted(_NVIDIA_GPUS.glob("*/information"))
+        ]
+    except OSError:
+        return Gap(StoreGap.NOT_OBSERVABLE)
+    lines = [line.partition(":") for text in texts for line in text.splitlines()]
+    models = tuple(value.strip() for name, _, value in lines if name.strip() == "Model")
+    return models or Gap(StoreGap.NOT_OBSERVABLE)
 
 
 def _drivers() -> dict[str, str]:

@@ -53,8 +53,9 @@ def sync(  # noqa: PLR0913  one parameter per option
 ) -> int:
     """Publish what rank RANK of run ID staged: again and again, or with --once or --final.
 
-    The cap holds for one node: set it near the allowed total over the number of nodes; there is no total cap. What a
-    killed process had not flushed is lost with it, what a lost node had not published too; what was published stays.
+    The cap holds for one node: set it near the allowed total over the number of nodes; there is no total cap and no
+    scheduler over nodes, which begin at an offset taken from the digest of their ids. What a killed process had not
+    flushed is lost with it, what a lost node had not published too; what was published stays.
 
     Exit status: 0 done; 2 an error, whose message says what is kept for the next try; 3 something was not taken.
     """

@@ -15,6 +15,10 @@ from paritrace.store.status import PublishedRank, StagedRankStatus, StoreStatus
 from paritrace.store.syncing import SyncReport
 from paritrace.store.verifying import StoreVerification
 
+LIMITS = (  # ST-19
+    "the cap is each node's own, and nothing caps or schedules all nodes together; what a killed process had not flushed,"
+    " and what a lost node had not published, is lost; what was published stays"
+)
 MAX_LINES = 24  # of one list: a screen; --json has all
 
 
@@ -41,7 +45,9 @@ def status_text(status: StoreStatus) -> str:
         space = f"staging has {status.free_bytes:,} bytes free; a pending bundle needs up to {status.needed_bytes:,}"
     head = f"{status.source}: {_count(len(published), 'rank')}" if status.source is not None else ""
     problems = _bounded(map(in_words, status.problems))
-    return "\n".join(_lines([head, *_bounded(published), *_bounded(staged), space, *problems])) or "nothing is staged"
+    limits = LIMITS if staged else ""
+    lines = _lines([head, *_bounded(published), *_bounded(staged), space, *problems, limits])
+    return "\n".join(lines) or "nothing is staged"
 
 
 def restored_text(restored: Restored, destination: Path) -> str:

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from paritrace.errors import HostError, ParitraceError
 from paritrace.evidence.gaps import Gap
+from paritrace.evidence.spans import ranges
 from paritrace.files import Files
-from paritrace.runs.assembling import assemble, rank_folders
+from paritrace.runs.assembling import RANK_PREFIX, assemble, rank_folders
+from paritrace.runs.attendance import CAPTURED_RANKS, MAX_RANKS_LISTED
 from paritrace.runs.documents import read_envelope
 from paritrace.runs.envelope import ENVELOPE_NAME
 from paritrace.runs.keeping_restored import kept_restored
@@ -134,16 +136,28 @@ def _from_store(store: str, known: dict[str, str], *, scratch: Path | None, file
             restored, found = kept_restore(target, private.folder.parent, files=files)
             kept.append(restored)
         ranks = rank_folders(restored, files=files)
-        _into(private, ranks, {STORE: target.label, **_not_whole(found), **known}, files)
+        _into(private, ranks, {STORE: target.label, **_not_whole(found, _elsewhere(ranks, files)), **known}, files)
     except BaseException:
         private.remove()
         raise
     return private
 
 
-def _not_whole(ranks: Sequence[RankFacts]) -> dict[str, str]:
+def _elsewhere(ranks: Sequence[Path], files: Files) -> Iterator[str]:
+    """Say which ranks of the world left nothing in the store, and what may be the reason (ST-22)."""
+    envelopes = [envelope for rank in ranks if (envelope := read_envelope(rank, files=files)) is not None]
+    if any(CAPTURED_RANKS in envelope.metadata for envelope in envelopes):
+        return
+    world = max((row.world_size for envelope in envelopes for row in envelope.sessions), default=0)
+    here = {int(rank.name.removeprefix(RANK_PREFIX)) for rank in ranks}
+    if 0 < world - len(here) < MAX_RANKS_LISTED:
+        missing = ranges(rank for rank in range(world) if rank not in here)
+        yield f"rank {missing}: nothing in this store; it may have been given another one, or its node was lost"
+
+
+def _not_whole(ranks: Sequence[RankFacts], elsewhere: Iterable[str]) -> dict[str, str]:
     """What the store itself says is not in it, in words; empty where everything is."""
-    words = "; ".join(text for rank in ranks for text in _words(rank))
+    words = "; ".join((*elsewhere, *(text for rank in ranks for text in _words(rank))))
     return {TROUBLE: words} if words else {}
 
 
