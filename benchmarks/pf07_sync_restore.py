@@ -131,7 +131,7 @@ def main() -> None:
     ]
     notes = (
         f"{LARGE_BYTES // MIB} MiB in one file; {NUM_SMALL:,} files of {SMALL_BYTES // 1024} KiB.",
-        "Two digests of every byte (segment, bundle) and, in a sync, two writes (staging, target); the loops do one each.",
+        "Two digests of every byte (segment, bundle) and, in a sync, two writes (staging, target); loops do one each.",
     )
     print_table("PF-7", rows, notes)
 

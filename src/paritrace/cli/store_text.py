@@ -16,8 +16,8 @@ from paritrace.store.syncing import SyncReport
 from paritrace.store.verifying import StoreVerification
 
 LIMITS = (  # ST-19
-    "the cap is each node's own, and nothing caps or schedules all nodes together; what a killed process had not flushed,"
-    " and what a lost node had not published, is lost; what was published stays"
+    "the cap is each node's own, and nothing caps or schedules all nodes together; what a killed process had not"
+    " flushed, and what a lost node had not published, is lost; what was published stays"
 )
 MAX_LINES = 24  # of one list: a screen; --json has all
 
