@@ -5,11 +5,11 @@ import stat
 
 from msgspec import Struct
 
+from paritrace.process.stat import ENDED, name_in, parse_stat
 from paritrace.process.stop_facts import Left
 
 MOST_NAMED = 50  # a record is bounded; a command that leaves more leaves a crowd
 _OUTPUTS = ((1, "standard output"), (2, "standard error"))
-_PARENT, _GROUP, _START = 1, 2, 19  # fields of /proc/PID/stat behind the name
 
 
 class _Row(Struct, frozen=True):
@@ -121,8 +121,7 @@ def _row(pid: int, proc: str) -> _Row | None:
     try:
         with open(f"{proc}/{pid}/stat", "rb") as stream:
             text = stream.read()
-    except OSError:
+        found = parse_stat(text)
+    except (OSError, ValueError):
         return None
-    name = text[text.index(b"(") + 1 : text.rindex(b")")].decode("utf-8", "replace")
-    fields = text[text.rindex(b")") + 2 :].split()
-    return _Row(name, fields[0] in (b"Z", b"X"), int(fields[_PARENT]), int(fields[_GROUP]), int(fields[_START]))
+    return _Row(name_in(text), found.state in ENDED, found.parent, found.group, found.start_ticks)

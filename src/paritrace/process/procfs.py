@@ -9,14 +9,13 @@ from paritrace.evidence.gaps import Gap, ResourceGap, RunGap
 from paritrace.evidence.ids import ProcessIdentity
 from paritrace.process.identity import boot_id, identity_of
 from paritrace.process.mounts import hidden_processes
-from paritrace.process.stat import Stat, parse_stat
+from paritrace.process.stat import ENDED, Stat, parse_stat
 from paritrace.process.table import Gone, HiddenTable, IdentityRule, ProcessRow, Unreadable
 
 PROC = "/proc"
 _BLOCK_BYTES = 4096  # the kernel hands out lists of children by the page; a line of stat is shorter
 _PSS_PREFIX = b"Pss:"
 _KIBIBYTE = 1024
-_DEAD = ("Z", "X", "x")
 
 
 def linux_table(*, proc: str = PROC, signal: Callable[[int, int], None] = os.kill) -> "LinuxTable":
@@ -110,7 +109,7 @@ class LinuxTable:
         return Gap(ResourceGap.UNREADABLE, f"smaps_rollup of process {pid} has no Pss")
 
     def _row(self, pid: int, stat: Stat) -> ProcessRow:
-        ended = stat.state in _DEAD
+        ended = stat.state in ENDED
         lives_on = ended and stat.num_threads > 1  # its first thread has ended, others run
         pages = self._pages_of_threads(pid) if lives_on else stat.resident_pages
         return ProcessRow(

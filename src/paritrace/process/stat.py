@@ -2,10 +2,12 @@
 
 from msgspec import Struct
 
-_STATE, _PARENT, _SESSION = 0, 1, 3
+_STATE, _PARENT, _GROUP, _SESSION = 0, 1, 2, 3
 _CPU_OWN = slice(11, 13)  # user and system ticks
 _CPU_WAITED = slice(13, 15)  # of children that were waited for
 _NUM_THREADS, _START, _RESIDENT = 17, 19, 21
+ENDED = ("Z", "X", "x")
+"""States of a process, or of the first thread of one, that has ended."""
 
 
 class Stat(Struct, frozen=True):
@@ -13,6 +15,7 @@ class Stat(Struct, frozen=True):
 
     state: str
     parent: int
+    group: int
     session: int
     own_ticks: int
     waited_ticks: int
@@ -33,6 +36,7 @@ def parse_stat(text: bytes) -> Stat:
     return Stat(
         state=fields[_STATE].decode("ascii"),
         parent=int(fields[_PARENT]),
+        group=int(fields[_GROUP]),
         session=int(fields[_SESSION]),
         own_ticks=sum(map(int, fields[_CPU_OWN])),
         waited_ticks=sum(map(int, fields[_CPU_WAITED])),
@@ -40,3 +44,8 @@ def parse_stat(text: bytes) -> Stat:
         start_ticks=int(fields[_START]),
         resident_pages=int(fields[_RESIDENT]),
     )
+
+
+def name_in(text: bytes) -> str:
+    """The name in a whole line: at most 15 bytes, which whoever has the process may set to anything."""
+    return text[text.index(b"(") + 1 : text.rindex(b")")].decode("utf-8", "replace")
