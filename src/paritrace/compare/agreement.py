@@ -9,6 +9,7 @@ import numpy as np
 
 from paritrace.compare.collective_fields import Both, packed_otherwise, plainly_alike, unlike, waits_otherwise
 from paritrace.compare.folds_apart import Apart, limited
+from paritrace.compare.lookups import distinct
 from paritrace.compare.result import Agreement, Status
 from paritrace.compare.slot_pairs import Pattern, unequal
 from paritrace.compare.slots import Incomparable, Judged, SlotPair, judge
@@ -33,7 +34,7 @@ class Sides:
     def paired_contexts(self) -> list[int]:
         """The baseline's contexts with a call that is paired."""
         paired = np.asarray(self.pairing.partner_a) >= 0
-        found: list[int] = np.unique(self.baseline.calls.column("context")[paired]).tolist()
+        found: list[int] = distinct(self.baseline.calls.column("context")[paired]).tolist()
         return found
 
 

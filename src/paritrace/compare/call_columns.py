@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 from msgspec.structs import astuple
 
+from paritrace.compare.lookups import distinct
 from paritrace.evidence.call_batches import (
     CALL_FIELDS,
     COLUMNS,
@@ -156,7 +157,7 @@ class CallColumns(Sequence[Call]):
 
     def distinct(self, name: str) -> list[int]:
         """The values that occur in a column, rising."""
-        found: list[int] = np.unique(self._columns[name]).tolist()
+        found: list[int] = distinct(self._columns[name]).tolist()
         return found
 
     def inputs_of(self, index: int) -> range:

@@ -4,6 +4,7 @@ from collections import defaultdict
 from collections.abc import Hashable, Iterable, Iterator, Sequence
 from itertools import pairwise
 
+import numpy as np
 from msgspec.structs import replace
 
 from paritrace.compare.collective_evidence import NOT_LOOKED_FOR, is_whole
@@ -142,9 +143,11 @@ def _record(of: RankComparison, number: int, i: int) -> tuple[int, int, int]:
 
 def other_fields(of: RankComparison) -> Iterator[FoundCollective]:
     """Pairs that ran over another group, or with another reduction, root or peer: the first of each kind."""
-    for i, verdict in of.verdicts.verdicts.items():
+    verdicts = of.verdicts.verdicts
+    other: list[int] = np.flatnonzero(verdicts.told([kind.collective for kind in verdicts.kinds], bool)).tolist()
+    for i in other:
         blame = of.origins.blames.get(i)
-        if verdict.collective and blame is not None and blame.group is Group.ORIGINATES:
+        if blame is not None and blame.group is Group.ORIGINATES:
             yield _fields(of, i)
 
 

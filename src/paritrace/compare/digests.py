@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from paritrace.compare.load import Recorded
 from paritrace.compare.settings import Settings
-from paritrace.evidence.calls import LossMark, State, StepMark
+from paritrace.evidence.calls import LossMark, StepMark
 from paritrace.evidence.gaps import Gap
 
 Key = tuple[int, int, str, str, str]
@@ -96,7 +96,7 @@ def compare_digests(baseline: Recorded, candidate: Recorded, *, settings: Settin
         settings.seen_from("baseline", baseline.session.rank),
         settings.seen_from("candidate", candidate.session.rank),
     )
-    ours, theirs = dict(_figures(baseline, reading[0], places[0])), dict(_figures(candidate, reading[1], places[1]))
+    ours, theirs = _figures(baseline, reading[0], places[0]), _figures(candidate, reading[1], places[1])
     found = Digests(set(), {}, set(), places)
     summed = (_gradients(ours), _gradients(theirs))
     for key in ours.keys() | theirs.keys():
@@ -172,37 +172,41 @@ def _moved_generators(figures: Figures) -> set[str]:
     return {name for name, seen in values.items() if len(seen) > 1}
 
 
-def _figures(side: Recorded, settings: Settings, places: dict[Key, int]) -> Iterator[tuple[Key, str | None]]:
+def _figures(side: Recorded, settings: Settings, places: dict[Key, int]) -> Figures:
     """Every figure of one side; `places` takes up where each stood among the calls."""
-    for record, key, value in _recorded_figures(side, settings):
-        places[key] = side.stood_at[id(record)]
-        yield key, value
-
-
-Figure = tuple[State | LossMark | StepMark, Key, str | None]
-
-
-def _recorded_figures(side: Recorded, settings: Settings) -> Iterator[Figure]:
+    found: Figures = {}
+    spelled: dict[int, list[tuple[int, str]]] = {}
     for state in side.states:
-        for key, value in _state(side, state, settings):
-            yield state, key, value
+        names = side.state_names[state.names]
+        if state.names not in spelled:
+            spelled[state.names] = _spelled(names.names, settings)
+        step, microbatch, moment, group = state.step, state.microbatch, state.moment, names.group
+        at, values = side.stood_at[id(state)], state.values
+        for place, name in spelled[state.names]:
+            if place < len(values):
+                key = (step, microbatch, moment, group, name)
+                found[key], places[key] = _value(values[place]), at
+    for mark, key, value in _marks(side):
+        found[key], places[key] = _value(value), side.stood_at[id(mark)]
+    return found
+
+
+def _spelled(names: Iterable[str], settings: Settings) -> list[tuple[int, str]]:
+    """The names of a group that are not left out, each with its place."""
+    found = ((place, settings.spelled(name)) for place, name in enumerate(names))
+    return [(place, name) for place, name in found if not settings.ignores(name)]
+
+
+def _marks(side: Recorded) -> Iterator[tuple[LossMark | StepMark, Key, object]]:
     seen = Counter[tuple[int, int]]()
     for loss in side.losses:
         earlier = seen[loss.step, loss.microbatch]
         seen[loss.step, loss.microbatch] += 1
         name = "loss" if not earlier else f"loss[{earlier}]"
-        yield loss, (loss.step, loss.microbatch, "loss", "loss", name), _value(loss.value)
+        yield loss, (loss.step, loss.microbatch, "loss", "loss", name), loss.value
     for step in side.steps:
-        yield step, (step.step, 0, "grad_norm", "grad_norm", "grad_norm"), _value(step.grad_norm)
-
-
-def _state(side: Recorded, state: State, settings: Settings) -> Iterator[tuple[Key, str | None]]:
-    names = side.state_names[state.names]
-    for name, value in zip(names.names, state.values, strict=False):
-        spelled = settings.spelled(name)
-        if not settings.ignores(spelled):
-            yield (state.step, state.microbatch, state.moment, names.group, spelled), _value(value)
+        yield step, (step.step, 0, "grad_norm", "grad_norm", "grad_norm"), step.grad_norm
 
 
 def _value(value: object) -> str | None:
-    return None if isinstance(value, Gap) else str(value)
+    return value if type(value) is str else None if isinstance(value, Gap) else str(value)

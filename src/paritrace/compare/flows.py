@@ -67,11 +67,10 @@ class Views:
 
     def __init__(self, side: Side, partners: Sequence[int]) -> None:
         self._by_source: dict[Source, list[int]] = defaultdict(list)
-        views = np.flatnonzero(side.calls.column("flags") & Flag.VIEW.value)
-        for index in views.tolist():
-            if partners[index] < 0:
-                for slot in side.calls[index].inputs[:1]:
-                    self._by_source[source_of(side, slot)].append(index)
+        views = (side.calls.column("flags") & Flag.VIEW.value != 0) & (np.asarray(partners) < 0)
+        for index in np.flatnonzero(views).tolist():
+            for slot in side.calls[index].inputs[:1]:
+                self._by_source[source_of(side, slot)].append(index)
 
     def between(self, source: Source, *, before: int) -> list[int]:
         """The unpaired views of a source that were taken before call `before`."""

@@ -37,10 +37,41 @@ def looked_up(column: Numbers, table: Mapping[int, int]) -> Numbers:
     return found
 
 
+def distinct(column: Numbers) -> Numbers:
+    """The values that occur, rising."""
+    span = _span(column)
+    if span is None:
+        return np.unique(column)
+    low, size = span
+    return np.flatnonzero(np.bincount(np.subtract(column, low, dtype=np.int64), minlength=size)) + low
+
+
+def _span(column: Numbers) -> tuple[int, int] | None:
+    """The lowest value and how many there may be, where a table holds them."""
+    if not len(column):
+        return 0, 0
+    low, high = int(column.min()), int(column.max())
+    return (low, high - low + 1) if high - low < DENSE else None
+
+
 def pairs_of(first: Numbers, second: Numbers) -> tuple[list[tuple[int, int]], Numbers]:
     """The distinct pairs of values of two columns in the order of appearance, and the number of its pair by place."""
     if not len(first):
         return [], np.array([], dtype=np.int64)
+    left, right = _span(first), _span(second)
+    if left is None or right is None or left[1] * right[1] >= DENSE:
+        return _pairs_of_many(first, second)
+    codes = np.subtract(first, left[0], dtype=np.int64) * right[1] + np.subtract(second, right[0], dtype=np.int64)
+    at = np.full(left[1] * right[1], -1)
+    at[codes[::-1]] = np.arange(len(codes) - 1, -1, -1)  # the first place of each is written last
+    used = np.flatnonzero(at >= 0)
+    used = used[np.argsort(at[used])]
+    number = np.empty(len(at), dtype=np.int64)
+    number[used] = np.arange(len(used))
+    return [(code // right[1] + left[0], code % right[1] + right[0]) for code in used.tolist()], number[codes]
+
+
+def _pairs_of_many(first: Numbers, second: Numbers) -> tuple[list[tuple[int, int]], Numbers]:
     left, at_left = np.unique(first, return_inverse=True)
     right, at_right = np.unique(second, return_inverse=True)
     codes, at, where = np.unique(

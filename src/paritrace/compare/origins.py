@@ -12,7 +12,7 @@ from paritrace.compare.blames import PRECEDENCE, Blame, Blames, Numbers, Origins
 from paritrace.compare.call_columns import CallColumns
 from paritrace.compare.collective_origins import UnlikeCollectives
 from paritrace.compare.digests import DigestDifference, Digests
-from paritrace.compare.flows import UNKNOWN, Draws, FromCall, FromOrigin, FromUncompared, Source, Views, source_at
+from paritrace.compare.flows import UNKNOWN, FromCall, FromOrigin, FromUncompared, Source, Views, source_at
 from paritrace.compare.input_sources import OTHERWISE, input_sources
 from paritrace.compare.lookups import compact
 from paritrace.compare.regions import STATEFUL, Regions
@@ -58,7 +58,6 @@ class _Search:
         self._ids = calls.values("id")
         pairing = sides.pairing
         self._views = (Views(sides.baseline, pairing.partner_a), Views(sides.candidate, pairing.partner_b))
-        self._draws = (Draws(sides.baseline), Draws(sides.candidate))
 
     def run(self) -> Origins:
         blames = self._found.blames
@@ -402,7 +401,7 @@ class _Search:
     def _of_generator(self, i: int, origin: FromOrigin) -> Blame:
         """A generator's state goes back to the draw before it on each side."""
         j = self._sides.pairing.partner_a[i]
-        before, other = self._draws[0].previous(i), self._draws[1].previous(j)
+        before, other = self._regions.draws[0].previous(i), self._regions.draws[1].previous(j)
         pairing = self._sides.pairing
         if before < 0 and other < 0:
             return Blame(Group.OUTSIDE, told_source(self._sides, origin, 0), outside=origin)

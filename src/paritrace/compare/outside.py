@@ -1,13 +1,12 @@
 """States that differed before any call read them, and figures of steps that differ without any call (CA-29)."""
 
 from collections.abc import Iterator
+from itertools import chain
 from typing import NamedTuple
-
-import numpy as np
 
 from paritrace.compare.digests import DigestDifference
 from paritrace.compare.flows import FromOrigin
-from paritrace.compare.lookups import Numbers, looked_up
+from paritrace.compare.lookups import Numbers, distinct, looked_up
 from paritrace.compare.ranks import RankComparison
 from paritrace.compare.result import Difference, DifferenceClass, Group, Outside
 from paritrace.compare.telling import told_state
@@ -63,7 +62,7 @@ def last_call(of: RankComparison) -> Moment | None:
     calls, used, left = _differing(of)
     if not len(calls):
         return None
-    last = max(contexts[context].step for context in np.unique(used).tolist())
+    last = max(contexts[context].step for context in distinct(used).tolist())
     inside = looked_up(used, {c.id: int(c.step == last) for c in contexts.values()}) > 0
     at = left[inside].max()
     return max(moment_of_call(of, i) for i in calls[inside & (left == at)].tolist())
@@ -78,20 +77,20 @@ def _differing(of: RankComparison) -> tuple[Numbers, Numbers, Numbers]:
 
 def differing_contexts(of: RankComparison) -> list[int]:
     """The contexts of the baseline in which a call differs."""
-    found: list[int] = np.unique(_differing(of)[1]).tolist()
+    found: list[int] = distinct(_differing(of)[1]).tolist()
     return found
 
 
 def unexplained(of: RankComparison) -> list[DigestDifference]:
     """The figures of the earliest moment that differs when no call differed before it, in order of their names."""
-    differing = sorted(of.digests.different.values(), key=lambda found: (moment_of_figure(found), found))
-    if not differing:
+    earliest = min(map(moment_of_figure, of.digests.different.values()), default=None)
+    if earliest is None:
         return []
-    earliest = moment_of_figure(differing[0])
+    differing = sorted(found for found in of.digests.different.values() if moment_of_figure(found) == earliest)
     before = calls_before(of, earliest)
     if any(_explains(of, i) for i in before) or (before and not stands_first(of, differing[0])):
         return []
-    return [found for found in differing if moment_of_figure(found) == earliest and not _written(of, found)]
+    return [found for found in differing if not _written(of, found)]
 
 
 def _written(of: RankComparison, found: DigestDifference) -> bool:
@@ -102,8 +101,10 @@ def _written(of: RankComparison, found: DigestDifference) -> bool:
 
 def stands_first(of: RankComparison, found: DigestDifference) -> bool:
     """Whether a figure is what a run begins with: calls before it set the run up and are no part of a step."""
-    begun = [key[0] for key in of.digests.equal | of.digests.different.keys() if key[2] == "begin"]
-    return found.moment == "begin" and found.step == min(begun)
+    if found.moment != "begin":
+        return False
+    keys = chain(of.digests.equal, of.digests.different)
+    return found.step == min(key[0] for key in keys if key[2] == "begin")
 
 
 def _explains(of: RankComparison, i: int) -> bool:

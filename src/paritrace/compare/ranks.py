@@ -93,9 +93,8 @@ def _reasons(mine: Side, other: Side, sides: Sides, side: int) -> dict[int, Unpa
     captured = {(other.recorded.contexts[context].step, layer) for context, layer in used}
     lost = bool(other.recorded.bytes_lost or DROPPING & other.recorded.gaps.keys())
     found: dict[int, Unpaired] = {}
-    for i, partner in enumerate(partners):
-        if partner >= 0:
-            continue
+    free: list[int] = np.flatnonzero(np.asarray(partners) < 0).tolist()
+    for i in free:
         flags = mine.calls.values("flags")[i]
         if (mine.context_of(i)[0], mine.records.layers[i]) not in captured:
             found[i] = Unpaired.DROPPED if lost else Unpaired.NOT_RECORDED

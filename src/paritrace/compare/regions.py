@@ -40,7 +40,7 @@ class Regions:
         self.digests = digests
         self._states = {(key[0], key[3], key[4]) for key in digests.different if key[2] == "begin"}
         self._borders: dict[frozenset[int], Border] = {}
-        self._draws = (Draws(sides.baseline), Draws(sides.candidate))
+        self.draws = (Draws(sides.baseline), Draws(sides.candidate))
 
     def of(self, side: int, index: int) -> int:
         """The stretch that an unpaired call belongs to, -1 if none."""
@@ -85,7 +85,7 @@ class Regions:
 
     def _drawn_alike(self, i: int, j: int) -> bool:
         """Whether the draws before these two are one pair, or there are none on either side."""
-        before, other = self._draws[0].previous(i), self._draws[1].previous(j)
+        before, other = self.draws[0].previous(i), self.draws[1].previous(j)
         return other == (before if before < 0 else self.sides.pairing.partner_a[before])
 
     def _differing(self, side: int, index: int, source: Source) -> Border | None:
