@@ -13,6 +13,7 @@ from paritrace.errors import EvidenceError, HostError, Outcome
 from paritrace.process.adapter_protocol import Answer, ToAdapter
 from paritrace.process.commands import FORCE_GRACE_SECONDS
 from paritrace.process.ending import Sent, end_tree
+from paritrace.process.pidfds import end_of
 from paritrace.process.stop_facts import Exited, Signalled, Wait
 
 MAX_ANSWER_BYTES = 64 << 20  # an answer is held in memory whole; an adapter that prints more is not speaking to us
@@ -55,10 +56,12 @@ class AdapterProcess:
             TimeIsUp, HostEnded: see there.
             EvidenceError: Failed, code `protocol_error`: what came is no answer.
         """
-        with selectors.DefaultSelector() as waiting:
+        with selectors.DefaultSelector() as waiting, end_of(self.pid) as ended:
             left = _encoder.encode(message) + b"\n"
             waiting.register(self._from, selectors.EVENT_READ)
             waiting.register(self._to, selectors.EVENT_WRITE)
+            if ended is not None:
+                waiting.register(ended, selectors.EVENT_READ)
             while True:
                 if not left and (line := self._line()) is not None:
                     return _answer(line)
@@ -66,13 +69,24 @@ class AdapterProcess:
                 ready = waiting.select(min(max(0.0, left_seconds), LONGEST_SELECT_SECONDS))
                 if not ready and left_seconds <= 0:
                     raise TimeIsUp
-                for key, _ in ready:
-                    if key.fd == self._from:
+                for descriptor in sorted((key.fd for key, _ in ready), key=lambda fd: fd == ended):  # its end last
+                    if descriptor == self._from:
                         self._read()
+                    elif descriptor == ended:
+                        return self._last_answer()
                     else:
                         left = self._write(left)
                         if not left:
                             waiting.unregister(self._to)
+
+    def _last_answer(self) -> Answer:
+        """What the process left in the pipe before it ended; a descendant may hold the pipe open for ever."""
+        while (line := self._line()) is None:
+            before = len(self._rest)
+            self._read()
+            if len(self._rest) == before:
+                raise HostEnded
+        return _answer(line)
 
     def wait_status(self, *, within_seconds: float = EXIT_SECONDS) -> Wait | None:
         """The wait status, None where it has not ended in time."""
