@@ -1,5 +1,6 @@
 """Fixtures that every test may use."""
 
+import gc
 import os
 from collections.abc import Callable
 from pathlib import Path
@@ -9,6 +10,12 @@ import pytest
 GOLD = Path(__file__).parent / "gold"
 
 Golden = Callable[[str, str], None]
+
+
+def pytest_collection_finish() -> None:
+    """What is there before the first test is left out of what captures and the collector of garbage look through."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.fixture(autouse=True)

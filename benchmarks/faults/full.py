@@ -36,7 +36,7 @@ from benchmarks.faults.ranked_placing import Ranked, ranked_pairs
 from benchmarks.faults.result import write_result
 from benchmarks.faults.store import Kept, NotCapturedError, Store
 from benchmarks.faults.tally import BROKEN
-from benchmarks.faults.warm import CaptureFailedError, warm_up
+from benchmarks.warm.forked import CaptureFailedError, warm_up
 from paritrace.compare.checks import check
 from paritrace.compare.result import Comparison
 from paritrace.runs.reading import open_run

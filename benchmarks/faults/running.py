@@ -14,8 +14,8 @@ import msgspec
 
 from benchmarks.faults.case import Launch, Variant
 from benchmarks.faults.checkouts import WEIGHTS, write_checkout
-from benchmarks.faults.warm import CaptureFailedError
-from benchmarks.faults.warm import capture as forked
+from benchmarks.warm.forked import CaptureFailedError
+from benchmarks.warm.forked import capture as forked
 from paritrace.compare.checks_result import Checked
 from paritrace.compare.result import Comparison
 

@@ -27,7 +27,7 @@ from benchmarks.faults.ranked_controls import RANKED_CONTROLS
 from benchmarks.faults.ranked_faults import RANKED_FAULTS
 from benchmarks.faults.running import Captured, RunFailedError, Workplace
 from benchmarks.faults.table import as_json, as_line, as_markdown, as_text
-from benchmarks.faults.warm import warm_up
+from benchmarks.warm.forked import warm_up
 
 Case = Fault | Control
 

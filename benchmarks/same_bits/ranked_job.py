@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import os
 import sys
@@ -107,6 +108,7 @@ def run(place: Path, names: list[str]) -> None:
 def main() -> None:
     place, *names = sys.argv[1:]
     torch.set_num_threads(1)
+    gc.freeze()  # a capture looks through what was made since: not, ten times a training, through all that torch is
     dist.init_process_group("gloo", timeout=DEADLINE)
     try:
         run(Path(place), names)

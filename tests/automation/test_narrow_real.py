@@ -11,10 +11,12 @@ from typing import Any
 
 import pytest
 
+from benchmarks import warm
+
 PATIENCE_SECONDS = 1800.0  # eight captures one after the other; only something that hangs gets there
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
-PARITRACE = (sys.executable, "-m", "paritrace")
+PARITRACE = ("-m", "paritrace")
 
 TRAINING = """
 import argparse, os
@@ -44,13 +46,13 @@ def script(tmp_path: Path) -> Path:
 
 
 def environment() -> dict[str, str]:
-    return {name: value for name, value in os.environ.items() if not name.startswith("PARITRACE_")}
+    return {name: value for name, value in warm.environment().items() if not name.startswith("PARITRACE_")}
 
 
 def paritrace(*arguments: str, directory: Path) -> str:
     """Run a command as a user would and return what it printed."""
     done = subprocess.run(
-        (*PARITRACE, *arguments),
+        (warm.python(), *PARITRACE, *arguments),
         cwd=directory,
         env=environment(),
         capture_output=True,
@@ -110,7 +112,7 @@ def test_another_attention_and_a_wrong_epsilon_end_at_the_norms_addition(tmp_pat
 @pytest.mark.slow
 def test_a_parameter_that_one_rank_group_does_not_reduce_ends_at_the_collective(tmp_path: Path) -> None:
     train = EXAMPLES / "ddp" / "train.py"
-    launched = ("--launcher", f"{sys.executable} -m torch.distributed.run --standalone --nproc-per-node 2")
+    launched = ("--launcher", f"{warm.python()} -m torch.distributed.run --standalone --nproc-per-node 2")
     record("A", train, "--steps", "1", directory=tmp_path, options=launched)
     record("B", train, "--steps", "1", "--leave-out", "head.bias", directory=tmp_path, options=launched)
     found = narrowed(directory=tmp_path)
@@ -126,7 +128,7 @@ def test_a_fault_that_starts_at_a_late_step_is_found_there_also_after_a_kill(scr
     record("A", script, directory=place)
     record("B", script, "--eps", "1e-3", directory=place)
     first = subprocess.Popen(
-        (*PARITRACE, "narrow", "A", "B"),
+        (sys.executable, *PARITRACE, "narrow", "A", "B"),  # a process of its own, with those that it starts
         cwd=place,
         env=environment(),
         stdout=subprocess.DEVNULL,

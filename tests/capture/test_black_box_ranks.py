@@ -1,11 +1,11 @@
 """Two ranks of which one sees NaN: both keep the same steps, without a collective of ours (CA-36)."""
 
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
+from benchmarks import warm
 from paritrace.evidence.blackbox import Cause
 from paritrace.evidence.calls import Level
 from tests.capture.black_boxes import Seen, seen_in
@@ -41,9 +41,17 @@ WINDOWS = {0, 1, 2, 4, 8, 16}
 def run_dir(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("ranks")
     script = write_script(folder / "train.py", TRAINING)
-    launcher = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2"]
+    launcher = [warm.python(), "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2"]
     command = [*launcher, "-m", "paritrace", "run", "-o", str(folder / "run"), "--black-box", "--no-diff", str(script)]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=DEADLINE_SECONDS, check=False, cwd=folder)
+    done = subprocess.run(
+        command,
+        cwd=folder,
+        env=warm.environment(),
+        capture_output=True,
+        text=True,
+        timeout=DEADLINE_SECONDS,
+        check=False,
+    )
     assert done.returncode == 0, done.stderr
     return folder / "run"
 

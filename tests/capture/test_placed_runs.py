@@ -1,9 +1,7 @@
 """Whole trainings on real ranks: the parts of every layout unite to the model of one process (CA-3, CA-28, CA-29)."""
 
 import json
-import os
 import subprocess
-import sys
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -11,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from benchmarks import warm
 from paritrace.evidence.calls import Call, Detail, Kind, Name, Scope, State, StateNames, StepMark
 from paritrace.evidence.codec import Record
 from paritrace.evidence.distributed import Group, Mesh, Placement
@@ -105,10 +104,10 @@ def launch(folder: Path, ranks: int, *layouts: str) -> None:
     """Trains on so many gloo ranks; torchrun takes a free port."""
     subprocess.run(
         [
-            *(sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", str(ranks)),
+            *(warm.python(), "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", str(ranks)),
             *(str(SCRIPT), str(folder), *layouts),
         ],
-        env={**os.environ, "OMP_NUM_THREADS": "1"},
+        env=warm.environment(),
         timeout=DEADLINE_SECONDS,
         check=True,
         capture_output=True,

@@ -43,9 +43,11 @@ def script_of(folder: Path, text: str, *, name: str = "train.py") -> Path:
     return write_script(folder / name, TRAINING + dedent(text))
 
 
-def captured(script: Path, run: Path, *arguments: str, options: tuple[str, ...] = ("--no-diff",)) -> Ended:
+def captured(
+    script: Path, run: Path, *arguments: str, options: tuple[str, ...] = ("--no-diff",), cold: bool = False
+) -> Ended:
     command = ("-m", "paritrace", "run", "-o", str(run), *options, str(script), *arguments)
-    return run_python(*command, directory=script.parent)
+    return run_python(*command, directory=script.parent, cold=cold)
 
 
 def records(run: Path) -> list[Record]:
@@ -104,7 +106,7 @@ def assert_like_bare(captured_: Ended, bare: Ended) -> None:
 )
 def test_the_end_of_a_script_is_its_own(text: str, status: int, tmp_path: Path) -> None:
     script = script_of(tmp_path, text)
-    bare = run_python(str(script), "a", "--b", "c", directory=tmp_path)
+    bare = run_python(str(script), "a", "--b", "c", directory=tmp_path, cold=True)
     done = captured(script, tmp_path / "run", "a", "--b", "c")
     assert bare.status == status
     assert_like_bare(done, bare)
@@ -380,7 +382,7 @@ def test_torch_that_is_imported_late_reads_the_environment_it_was_given(
     torch.nn.Linear(2, 2)(torch.ones(1, 2)).sum().backward()
     """
     script = write_script(tmp_path / "train.py", text)
-    done = captured(script, tmp_path / "run")
+    done = captured(script, tmp_path / "run", cold=True)
     assert (done.status, done.stdout) == (0, "2\n"), done.stderr
     assert recorded(tmp_path / "run").calls
     with open_run(tmp_path / "run") as run:

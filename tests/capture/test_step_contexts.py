@@ -1,13 +1,12 @@
 """Steps that a grad scaler skips, micro-batches of pipelines and of no_sync, optimizers inside optimizers (CA-3)."""
 
-import os
-import sys
 from pathlib import Path
 from textwrap import dedent
 
 import pytest
 
 import paritrace
+from benchmarks import warm
 from paritrace.capture.steps import Steps
 from paritrace.evidence.calls import Call, Context, Function, LossMark, Phase, StepMark
 from paritrace.evidence.codec import Record
@@ -112,8 +111,8 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Two gloo ranks: two steps of a pipeline, two of DDP with accumulation and a sharded optimizer."""
     folder = tmp_path_factory.mktemp("contexts")
     (folder / "train.py").write_text(dedent(TRAINING))
-    command = [sys.executable, "-m", "paritrace", "run", "-o", "run", "--no-diff", "--level", "op", "--steps", "0:4"]
-    environment = {**os.environ, "OMP_NUM_THREADS": "1"}
+    command = [warm.python(), "-m", "paritrace", "run", "-o", "run", "--no-diff", "--level", "op", "--steps", "0:4"]
+    environment = warm.environment()
     ended = run_ranks(
         [*command, "train.py"],
         num_ranks=2,

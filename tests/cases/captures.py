@@ -1,6 +1,5 @@
 """Runs a training script bare or captured in a process of its own, and reads what was captured."""
 
-import os
 import subprocess
 import sys
 from collections.abc import Sequence
@@ -10,6 +9,7 @@ from textwrap import dedent
 
 import msgspec
 
+from benchmarks import warm
 from paritrace.compare.result import Comparison
 from paritrace.evidence.calls import Call, Context, Detail, Function, GapMark, Name, Phase
 from paritrace.evidence.codec import Record
@@ -58,17 +58,22 @@ def write_script(path: Path, text: str) -> Path:
     return path
 
 
-def run_bare(script: Path, *arguments: str) -> Ended:
-    return run_python(str(script), *arguments, directory=script.parent)
+def run_bare(script: Path, *arguments: str, cold: bool = False) -> Ended:
+    return run_python(str(script), *arguments, directory=script.parent, cold=cold)
 
 
 def run_captured(
-    script: Path, run: Path, *arguments: str, levels: Sequence[str] = ("module", "op"), steps: str = "0:3"
+    script: Path,
+    run: Path,
+    *arguments: str,
+    levels: Sequence[str] = ("module", "op"),
+    steps: str = "0:3",
+    cold: bool = False,
 ) -> Ended:
     """The script under `paritrace run`, with the workload's own status and output."""
     chosen = [option for level in levels for option in ("--level", level)]
     command = ("-m", "paritrace", "run", "-o", str(run), *chosen, "--steps", steps, str(script))
-    return run_python(*command, *arguments, directory=script.parent)
+    return run_python(*command, *arguments, directory=script.parent, cold=cold)
 
 
 def compare(baseline: Path, candidate: Path) -> Comparison:
@@ -77,12 +82,12 @@ def compare(baseline: Path, candidate: Path) -> Comparison:
     return msgspec.json.decode(done.stdout, type=Comparison)
 
 
-def run_python(*arguments: str, directory: Path) -> Ended:
-    environment = {**os.environ, "OMP_NUM_THREADS": "1", "PYTHONHASHSEED": "0"}
+def run_python(*arguments: str, directory: Path, cold: bool = False) -> Ended:
+    """`python ARGUMENTS`, forked from a process that has imported torch, or `cold`: by an interpreter that begins."""
     done = subprocess.run(
-        [sys.executable, *arguments],
+        [sys.executable if cold else warm.python(), *arguments],
         cwd=directory,
-        env=environment,
+        env=warm.environment(),
         capture_output=True,
         text=True,
         timeout=DEADLINE_SECONDS,

@@ -1,14 +1,13 @@
 """Runs a script on several gloo ranks under `paritrace run`, and reads what each rank captured."""
 
 import json
-import os
 import subprocess
-import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from benchmarks import warm
 from paritrace.evidence.calls import Call, Completed, Detail, EndMark, Function, Name
 from paritrace.evidence.codec import Record
 from paritrace.evidence.distributed import Collective, CollectiveCounts, Group
@@ -69,9 +68,9 @@ def run_ranks(
     chosen = [option for level in levels for option in ("--level", level)]
     ours = ("-m", "paritrace", "run", "-o", str(run), *chosen, "--steps", steps, *options, str(script), *arguments)
     done = subprocess.run(
-        [sys.executable, *launcher, *ours],
+        [warm.python(), *launcher, *ours],
         cwd=script.parent,
-        env={**os.environ, "OMP_NUM_THREADS": "1", "PYTHONHASHSEED": "0"},
+        env=warm.environment(),
         capture_output=True,
         text=True,
         timeout=DEADLINE_SECONDS,

@@ -1,14 +1,13 @@
 """FSDP2, tensor parallel and DDP on two real ranks against one process, related by fold (CA-8, CP-12)."""
 
-import os
 import subprocess
-import sys
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 
 import pytest
 
+from benchmarks import warm
 from paritrace.compare.engine import compare
 from paritrace.compare.folds_dims import parse_dims
 from paritrace.compare.folds_result import FoldedState, Folds, FoldStatus
@@ -43,9 +42,9 @@ Compared = Callable[..., Comparison]
 
 def launched(folder: Path, *command: str) -> None:
     done = subprocess.run(
-        [sys.executable, *command],
+        [warm.python(), *command],
         cwd=folder,
-        env={**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": os.pathsep.join([str(ROOT), *sys.path])},
+        env=warm.environment(),
         capture_output=True,
         text=True,
         timeout=DEADLINE_SECONDS,

@@ -1,11 +1,11 @@
 """Two captures of one script agree in everything, also where tensors were allocated and not yet written (CP-13)."""
 
-import os
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+
+from benchmarks import warm
 
 SCRIPT = """
 import torch
@@ -22,9 +22,9 @@ for _ in range(2):
 
 def paritrace(*arguments: str, folder: Path) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        [sys.executable, "-m", "paritrace", *arguments],
+        [warm.python(), "-m", "paritrace", *arguments],
         cwd=folder,
-        env={**os.environ, "OMP_NUM_THREADS": "1"},
+        env=warm.environment(),
         capture_output=True,
         text=True,
         timeout=120,

@@ -1,12 +1,11 @@
 """Real trainings on two gloo ranks, captured once: identical ones claim nothing, each fault is named (CP-9, N-01)."""
 
-import os
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
+from benchmarks import warm
 from paritrace.compare.engine import compare
 from paritrace.compare.result import Comparison, Mark
 from paritrace.runs.reading import open_run
@@ -24,8 +23,8 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
     place = tmp_path_factory.mktemp("ranks")
     launch = ("-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2")
     done = subprocess.run(
-        [sys.executable, *launch, ranked_job.__file__, str(place)],
-        env={**os.environ, "OMP_NUM_THREADS": "1"},
+        [warm.python(), *launch, ranked_job.__file__, str(place)],
+        env=warm.environment(),
         capture_output=True,
         text=True,
         timeout=DEADLINE_SECONDS,

@@ -1,16 +1,15 @@
 """The full suite: rates, tallies, judgement behind a kernel change, captures in forked children, resuming (CP-18)."""
 
 import json
-import os
 import random
 import re
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 from msgspec.structs import replace
 
+from benchmarks import warm
 from benchmarks.faults.case import Answer, Control, Expected, Fault, Variant
 from benchmarks.faults.full import rows_of
 from benchmarks.faults.full_judging import claims_beyond, judge_masked
@@ -160,19 +159,15 @@ def test_a_row_that_was_cut_off_is_made_again(tmp_path: Path) -> None:
 
 
 def full(place: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    path = os.pathsep.join([str(ROOT / "src"), os.environ.get("PYTHONPATH", "")])
-    command = [
-        sys.executable,
-        "-m",
-        "benchmarks.faults.full",
-        "--out",
-        str(place / "rows"),
-        "--runs",
-        str(place / "runs"),
-    ]
-    environment = {**os.environ, "PYTHONPATH": path, "OMP_NUM_THREADS": "1"}
+    files = ("--out", str(place / "rows"), "--runs", str(place / "runs"))
     return subprocess.run(
-        [*command, *arguments], cwd=ROOT, env=environment, capture_output=True, text=True, timeout=900, check=False
+        [warm.python(), "-m", "benchmarks.faults.full", *files, *arguments],
+        cwd=ROOT,
+        env=warm.environment(),
+        capture_output=True,
+        text=True,
+        timeout=900,
+        check=False,
     )
 
 

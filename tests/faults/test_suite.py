@@ -1,13 +1,12 @@
 """The planted-fault suite on real captures and comparisons (CP-18): three pairs always, all of them among the slow."""
 
 import json
-import os
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
+from benchmarks import warm
 from benchmarks.faults.controls import CONTROLS
 from benchmarks.faults.faults import FAULTS
 
@@ -21,10 +20,10 @@ ALWAYS = ("softmax-bfloat16", "weight-element", "no-op")
 
 def score(*arguments: str) -> tuple[int, dict[str, dict[str, object]]]:
     """Exit status of the scorer and its scores by name."""
-    command = [sys.executable, "-m", "benchmarks.faults.score", "--json", *arguments]
-    path = os.pathsep.join([str(ROOT / "src"), os.environ.get("PYTHONPATH", "")])
-    environment = {**os.environ, "PYTHONPATH": path}
-    done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=3000, check=False)
+    command = [warm.python(), "-m", "benchmarks.faults.score", "--json", *arguments]
+    done = subprocess.run(
+        command, cwd=ROOT, env=warm.environment(), capture_output=True, text=True, timeout=3000, check=False
+    )
     assert done.returncode in (0, 1), done.stderr
     return done.returncode, {named(row): row for row in json.loads(done.stdout)["scores"]}
 
@@ -82,8 +81,9 @@ def test_pairs_of_two_ranks_are_answered_by_compare_and_by_check_of_one_run() ->
 @pytest.mark.slow
 def test_a_pair_with_an_unknown_name_is_an_error() -> None:
     done = subprocess.run(
-        [sys.executable, "-m", "benchmarks.faults.score", "--only", "nothing"],
+        [warm.python(), "-m", "benchmarks.faults.score", "--only", "nothing"],
         cwd=ROOT,
+        env=warm.environment(),
         capture_output=True,
         text=True,
         timeout=120,

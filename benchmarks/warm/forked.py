@@ -1,4 +1,4 @@
-"""Captures in children forked from a process that has imported torch already: the command line without its start-up.
+"""Captures in children forked from this process, which has imported torch already: the command without its start-up.
 
 Each capture is a process of its own that runs `paritrace run …` as the console script does, to its exit callbacks. A
 test holds such a capture to an ordinary one, bit for bit.
@@ -16,6 +16,8 @@ from importlib import import_module
 from pathlib import Path
 from pkgutil import walk_packages
 
+from benchmarks.warm.program import end
+
 DEADLINE_SECONDS = 120  # a capture takes one or two: sixty times that means that it hangs
 LOOK_SECONDS = 0.01
 # What a training imports while it runs, and what a capture does.
@@ -28,13 +30,13 @@ class CaptureFailedError(Exception):
     """A capture ended with another status than 0, or not at all."""
 
 
-def warm_up() -> None:
-    """Import what captures need, and leave it out of what they look through.
+def warm_up(*more: str) -> None:
+    """Import what captures need, and `more`, and leave it out of what they look through.
 
     Raises:
         RuntimeError: another thread runs; a fork would lose it, and the locks that it holds would stay held.
     """
-    for name in NEEDED:
+    for name in (*NEEDED, *more):
         import_module(name)
     for package in PACKAGES:
         for found in walk_packages(import_module(package).__path__, f"{package}."):
@@ -68,8 +70,16 @@ def _forked(arguments: Sequence[str], directory: Path, errors: Path, environment
     errors.touch()
     child = os.fork()
     if child == 0:
-        os.environ.update(environment)
-        _become(arguments, directory=directory, errors=errors)
+        from paritrace.cli.entry import main
+
+        try:
+            os.environ.update(environment)
+            _redirect(errors)
+            os.chdir(directory)
+            atexit._clear()
+            end(lambda: main(list(arguments)))
+        finally:
+            os._exit(1)
     return child
 
 
@@ -82,27 +92,6 @@ def _waited(child: int, *, until: float) -> int:
         if time.monotonic() > until:
             os.kill(child, signal.SIGKILL)
         time.sleep(LOOK_SECONDS)
-
-
-def _become(arguments: Sequence[str], *, directory: Path, errors: Path) -> None:
-    """The child's whole life: the command, then what the interpreter does at its end. Never returns."""
-    status = 1
-    try:
-        _redirect(errors)
-        os.chdir(directory)
-        atexit._clear()
-        from paritrace.cli.entry import main
-
-        try:
-            main(list(arguments))
-        except SystemExit as stop:
-            status = stop.code if isinstance(stop.code, int) else int(stop.code is not None)
-        threading._shutdown()  # type: ignore[attr-defined]
-        atexit._run_exitfuncs()
-        sys.stdout.flush()
-        sys.stderr.flush()
-    finally:
-        os._exit(status)
 
 
 def _redirect(errors: Path) -> None:
