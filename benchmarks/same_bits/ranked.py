@@ -7,7 +7,6 @@ that were taken over from an earlier call no longer held (CA-32). Exit status 0:
 from __future__ import annotations
 
 import json
-import os
 import subprocess
 import sys
 import tempfile
@@ -16,6 +15,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from benchmarks import warm
 from benchmarks.same_bits.table import LEVELS
 
 ROOT = Path(__file__).parents[2]
@@ -78,12 +78,12 @@ def unequal(seen: Mapping[tuple[int, str], object], columns: Iterable[str]) -> l
     ]
 
 
-def measured(names: Iterable[str], place: Path) -> Iterator[tuple[str, Training]]:
+def measured(names: Iterable[str], place: Path, *, python: str = sys.executable) -> Iterator[tuple[str, Training]]:
     """Runs the named trainings, several in one start; one that fails ends its start, and the others get a new one."""
     left = list(names)
     start = 0
     while left:
-        found = started(left, place / f"start-{start}")
+        found = started(left, place / f"start-{start}", python=python)
         ended = list(found)
         if not ended:
             raise SystemExit(f"the ranks did not start: see {place}")
@@ -92,16 +92,15 @@ def measured(names: Iterable[str], place: Path) -> Iterator[tuple[str, Training]
         start += 1
 
 
-def started(names: list[str], place: Path) -> dict[str, Training]:
+def started(names: list[str], place: Path, *, python: str) -> dict[str, Training]:
     """One start of two ranks: what they said, up to and including the training that failed, if one did."""
     place.mkdir(parents=True)
-    command = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", str(RANKS)]
-    environment = {**os.environ, "OMP_NUM_THREADS": "1"}
+    command = [python, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", str(RANKS)]
     with (place / "output.txt").open("wb") as output:
         done = subprocess.run(
             [*command, "-m", "benchmarks.same_bits.ranked_job", str(place), *names],
             cwd=ROOT,
-            env=environment,
+            env=warm.environment(),
             stdout=output,
             stderr=output,
             timeout=DEADLINE_SECONDS,

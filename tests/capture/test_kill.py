@@ -54,7 +54,7 @@ for number in range(int(sys.argv[2])):
     os.waitpid(child, 0)
 """
 KILLS = 24
-LONGEST_SECONDS = 0.8
+LONGEST_SECONDS = 0.4
 
 
 def until(moment: float) -> None:

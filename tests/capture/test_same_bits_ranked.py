@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from benchmarks import warm
 from benchmarks.same_bits.ranked import Training, measured, unequal
 from benchmarks.same_bits.ranked_workloads import ON_ANY_THREAD, RANKED
 
@@ -15,7 +16,7 @@ PARTS = 3  # so that they run side by side; each starts its ranks once
 @pytest.mark.parametrize("part", range(PARTS))
 def test_every_training_on_two_ranks_is_undisturbed_and_no_reuse_is_stale(part: int, tmp_path: Path) -> None:
     names = list(RANKED)[part::PARTS]
-    found = dict(measured(names, tmp_path))
+    found = dict(measured(names, tmp_path, python=warm.python()))
     assert list(found) == names
     assert only(found, lambda training: training.errors) == {}
     assert only(found, Training.differing) == {}

@@ -1,6 +1,5 @@
 """A real launcher: ranks, restarts, two agents, a rank that is killed (EV-13, CA-1, CA-3, CA-16)."""
 
-import os
 import socket
 import subprocess
 import sys
@@ -9,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from benchmarks import warm
 from paritrace.compare.checks import check
 from paritrace.compare.checks_result import Outcome
 from paritrace.compare.engine import compare
@@ -22,7 +22,6 @@ from paritrace.runs.verify import Finding, verify
 pytest.importorskip("torch")
 
 DEADLINE_SECONDS = 240
-TORCHRUN = f"{sys.executable} -m torch.distributed.run"
 # Two steps of every rank; what a rank does between them is the argument `RANK:INCARNATION:ACT`.
 TRAINING = """
 import os, signal, sys
@@ -62,11 +61,11 @@ def launched(
     """Start the training on two ranks through `--launcher`."""
     if not (folder / "train.py").exists():
         (folder / "train.py").write_text(TRAINING)
-    launcher = " ".join([TORCHRUN, *options])
+    launcher = " ".join([warm.python(), "-m", "torch.distributed.run", *options])
     return subprocess.Popen(
         [sys.executable, "-m", "paritrace", "run", "-o", run, "--launcher", launcher, "train.py", *arguments],
         cwd=folder,
-        env={**os.environ, "OMP_NUM_THREADS": "1"},
+        env=warm.environment(),
         stdout=subprocess.DEVNULL,
         stderr=subprocess.PIPE,
         text=True,
