@@ -49,10 +49,10 @@ def environment() -> dict[str, str]:
     return {name: value for name, value in warm.environment().items() if not name.startswith("PARITRACE_")}
 
 
-def paritrace(*arguments: str, directory: Path, cold: bool = False) -> str:
-    """Run a command as a user would and return what it printed; `cold` is by an interpreter that begins."""
+def paritrace(*arguments: str, directory: Path) -> str:
+    """Run a command as a user would and return what it printed."""
     done = subprocess.run(
-        (sys.executable if cold else warm.python(), *PARITRACE, *arguments),
+        (warm.python(), *PARITRACE, *arguments),
         cwd=directory,
         env=environment(),
         capture_output=True,
@@ -64,16 +64,12 @@ def paritrace(*arguments: str, directory: Path, cold: bool = False) -> str:
     return done.stdout
 
 
-def record(
-    name: str, script: Path, *arguments: str, directory: Path, options: tuple[str, ...] = (), cold: bool = False
-) -> None:
-    command = ("run", "-o", name, "--level", "digest", *options, str(script), *arguments)
-    paritrace(*command, directory=directory, cold=cold)
+def record(name: str, script: Path, *arguments: str, directory: Path, options: tuple[str, ...] = ()) -> None:
+    paritrace("run", "-o", name, "--level", "digest", *options, str(script), *arguments, directory=directory)
 
 
-def narrowed(*options: str, directory: Path, cold: bool = False) -> dict[str, Any]:
-    output = paritrace("narrow", "A", "B", "--json", *options, directory=directory, cold=cold)
-    found: dict[str, Any] = json.loads(output)
+def narrowed(*options: str, directory: Path) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads(paritrace("narrow", "A", "B", "--json", *options, directory=directory))
     return found
 
 
@@ -220,10 +216,9 @@ optimizer.step()
 def test_a_decomposition_with_a_mistake_is_named_by_the_compilers_bisector(tmp_path: Path) -> None:
     script = tmp_path / "train.py"
     script.write_text(COMPILED)
-    # torch reads when it is imported whether it is bisected
-    record("A", script, directory=tmp_path, cold=True)
-    record("B", script, "--compile", directory=tmp_path, cold=True)
-    found = narrowed("--compile", directory=tmp_path, cold=True)
+    record("A", script, directory=tmp_path)
+    record("B", script, "--compile", directory=tmp_path)
+    found = narrowed("--compile", directory=tmp_path)
     assert asked_of(found) == ["repeat", "step", "modules", "compiler"]
     answer = found["rounds"][-1]["answer"]
     assert answer.startswith("backend aot_eager_decomp_partition, decomposition ")
