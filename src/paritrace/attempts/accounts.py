@@ -8,7 +8,8 @@ from msgspec import Meta, Struct
 from paritrace.attempts.gaps import Noted
 from paritrace.attempts.origins import Id, Origin, Whole
 
-Amount = Annotated[float, Meta(ge=0.0)]
+LARGEST = 1e100  # of any figure: squares of it, and sums of many, are still numbers
+Amount = Annotated[float, Meta(ge=0.0, le=LARGEST)]
 
 
 class Counting(StrEnum):

@@ -9,14 +9,15 @@ from typing import Annotated
 
 from msgspec import Meta, Struct
 
-from paritrace.attempts.accounts import Accounting, RunTotal
+from paritrace.attempts.accounts import LARGEST, Accounting, RunTotal
 from paritrace.attempts.gaps import Noted
 from paritrace.attempts.origins import Id, Origin, Sha256, Source, Whole
 
 FORMAT = "paritrace-attempts"
 VERSION = "1.0"
 
-Seconds = Annotated[float, Meta(ge=0.0)]
+Seconds = Annotated[float, Meta(ge=0.0, le=LARGEST)]
+ScoreValue = Annotated[float, Meta(ge=-LARGEST, le=LARGEST)]
 
 
 class Relation(StrEnum):
@@ -83,7 +84,7 @@ class Evaluation(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=
 
     evaluator: Evaluator
     verdict: VerdictKind
-    score: float | None = None  # finite; required with `score`
+    score: ScoreValue | None = None  # required with `score`
     counts: bool = True
     origin: Origin | None = None
 

@@ -36,11 +36,12 @@ def diverge(  # noqa: PLR0913  one parameter per option of the synopsis
     """
     from paritrace.attempts.trace_matching import Chosen
     from paritrace.reports.documents import encoded
+    from paritrace.reports.harmless import harmless
     from paritrace.reports.trajectories.document import document, held
 
     evidence, matched = matched_tasks((a, b), Chosen(task=task, attempt_a=attempt_a, attempt_b=attempt_b))
     for refusal in evidence.refusals:
-        note(f"not read: {refusal}")
+        note(f"not read: {harmless(str(refusal))}")
     if not matched.tasks and not (matched.only_a or matched.only_b or matched.without_steps):
         raise EvidenceError(
             f"neither {a} nor {b} holds a trajectory" + (f" of {task}" if task else ""),

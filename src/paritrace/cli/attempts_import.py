@@ -38,11 +38,12 @@ def import_results(
     from paritrace.attempts.importers.importing import import_attempts
     from paritrace.evidence.codec import encode_document
     from paritrace.files import LOCAL
+    from paritrace.reports.harmless import harmless
 
     base = Path() if output is None else output.parent
     imported = import_attempts(tool, paths, base=base, configurations=configurations)
     for refusal in imported.refusals:
-        note(f"not read: {refusal}")
+        note(f"not read: {harmless(str(refusal))}")
     document = encode_document(imported.manifest)
     if output is None:
         write_json_bytes(document)

@@ -72,12 +72,13 @@ def compare_directories(base: Path, cand: Path, asked: Asked) -> ExitStatus:
     from paritrace.attempts.directories import load_directories
     from paritrace.cli.attempts import deliver
     from paritrace.reports.attempts.directories import FORMAT, VERSION, DirectoriesCompared, parts_of_directories
+    from paritrace.reports.harmless import harmless
 
     require_scipy()
     form = _form(asked.output)
     found = load_directories(base, cand, repeats=asked.repeats)
     for refusal in found.refused:
-        note(f"not read: {refusal}")
+        note(f"not read: {harmless(str(refusal))}")
     comparison = compare(found.loaded, baseline=found.baseline, candidate=found.candidate)
     compared = DirectoriesCompared(
         format=FORMAT,

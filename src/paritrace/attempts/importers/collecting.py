@@ -7,6 +7,7 @@ from typing import Any, TypeVar
 
 import msgspec
 from msgspec import Struct
+from msgspec.structs import replace
 
 from paritrace.attempts.importers.plain_json import Refusal
 from paritrace.attempts.importers.reading import Evidence
@@ -14,7 +15,13 @@ from paritrace.attempts.manifest import FORMAT, VERSION, Attempt, Configuration,
 from paritrace.attempts.origins import Origin
 from paritrace.errors import EvidenceError
 
+MOST_PLANNED = 10_000_000  # attempts of one list; a file that plans more is not believed
+TOO_DEEP = "nested too deep to be read"
 Record = TypeVar("Record", bound=Struct)
+
+
+_ATTEMPT = msgspec.json.Decoder(Attempt)
+_encode = msgspec.json.Encoder().encode
 
 
 class Imported(Struct, frozen=True):
@@ -41,8 +48,27 @@ class Collecting:
         self._attempts: list[Attempt] = []
 
     def add(self, configuration: Configuration, attempts: Iterable[Attempt]) -> None:
-        self._configurations.append(configuration)
-        self._attempts += attempts
+        """Adds a configuration; an attempt that no manifest may hold (an endless name) is refused, and the list is then
+        not complete."""
+        before = len(self.evidence.refusals)
+        self._attempts += [attempt for attempt in attempts if self._may_stand(attempt)]
+        whole = len(self.evidence.refusals) == before
+        self._configurations.append(configuration if whole else replace(configuration, attempts_complete=False))
+
+    def _may_stand(self, attempt: Attempt) -> bool:
+        try:
+            _ATTEMPT.decode(_encode(attempt))
+        except (msgspec.MsgspecError, UnicodeEncodeError) as error:
+            origin = attempt.origin
+            place = Refusal(
+                path=origin.source if origin is not None else "",
+                line=(origin.line or 0) if origin is not None else 0,
+                member=origin.member if origin is not None else "",
+                detail=f"an attempt that no manifest can hold: {error}",
+            )
+            self.evidence.note(place, origin)
+            return False
+        return True
 
     def finished(self) -> Imported:
         """Returns what was collected.
@@ -78,8 +104,8 @@ def typed(value: object, kind: type[Record], evidence: Evidence, origin: Origin)
     """
     try:
         return msgspec.convert(value, kind)
-    except msgspec.ValidationError as error:
-        detail = f"not as its format says: {error}"
+    except (msgspec.ValidationError, RecursionError) as error:
+        detail = TOO_DEEP if isinstance(error, RecursionError) else f"not as its format says: {error}"
         evidence.note(Refusal(path=origin.source, line=origin.line or 0, detail=detail, member=origin.member), origin)
         return None
 

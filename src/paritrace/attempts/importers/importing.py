@@ -92,12 +92,9 @@ def _tool_of(path: Path) -> str | None:
         return "terminal-bench"
     if harbor.is_job(path):
         return "harbor"
-    found: set[str] = set()
-    for entry in LOCAL.list_all(path)[:MOST_LOOKED_AT]:
-        one = _of_file(entry) if entry.is_file() else _below(entry)
-        if one is not None:
-            found.add(one)
-    return found.pop() if len(found) == 1 else None
+    entries = LOCAL.list_all(path)[:MOST_LOOKED_AT]
+    found = (_of_file(entry) if entry.is_file() else _below(entry) for entry in entries)
+    return next((one for one in found if one is not None), None)
 
 
 def _below(folder: Path) -> str | None:

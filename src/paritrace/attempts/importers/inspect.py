@@ -6,7 +6,7 @@ from msgspec.structs import replace
 
 from paritrace.attempts.accounts import RunTotal
 from paritrace.attempts.gaps import AttemptGap, Noted
-from paritrace.attempts.importers.collecting import Collecting, Named, recorded
+from paritrace.attempts.importers.collecting import MOST_PLANNED, Collecting, Named, recorded
 from paritrace.attempts.importers.inspect_format import EvalSpec, Header
 from paritrace.attempts.importers.inspect_logs import Log, OneSample, logs_of, read_log
 from paritrace.attempts.importers.inspect_retries import Found, resolved
@@ -14,7 +14,6 @@ from paritrace.attempts.importers.inspect_samples import accounting_of, attempt_
 from paritrace.attempts.manifest import Attempt, Configuration, Execution, Relation, Stop, StopKind
 from paritrace.attempts.origins import Origin
 
-MOST_PLANNED = 10_000_000  # a header that plans more than this is not believed
 STOPPED = {"cancelled": StopKind.CANCELLED, "error": StopKind.ERROR, "started": StopKind.KILLED}
 
 
@@ -87,25 +86,33 @@ def _inventory_gaps(log: Log) -> Iterable[Noted]:
     if _planned(log.header) is None:
         yield Noted(
             reason=AttemptGap.ATTEMPT_LIST_UNVERIFIED,
-            detail="the log names neither its sample ids nor how many there are",
+            detail="the log names neither its sample ids nor how many there are, or more than can be",
             origin=Origin(source=log.origin.source, member=log.origin.member, pointer="/eval/dataset"),
         )
 
 
 def _planned(header: Header) -> list[str | int] | None:
-    """Returns the ids of the planned samples, `#n` where only their number is known; None where neither is."""
-    dataset = header.eval.dataset
-    if dataset.sample_ids is not None:
-        return list(dataset.sample_ids)
+    """Returns the ids of the planned samples, `#n` where only their number is known; None where neither is.
+
+    A list that epochs multiply beyond belief is none either.
+    """
     epochs = _epochs(header)
-    if header.results is not None and header.results.total_samples is not None:
-        count = header.results.total_samples // epochs
-    elif dataset.samples is not None:
-        limit = header.eval.config.limit
-        count = min(dataset.samples, limit) if isinstance(limit, int) else dataset.samples
-    else:
+    ids = header.eval.dataset.sample_ids
+    if ids is not None:
+        return list(ids) if len(ids) * epochs <= MOST_PLANNED else None
+    count = _num_samples(header, epochs)
+    if count is None or not 0 <= count * epochs <= MOST_PLANNED:
         return None
-    return [f"#{number}" for number in range(1, count + 1)] if count * epochs <= MOST_PLANNED else None
+    return [f"#{number}" for number in range(1, count + 1)]
+
+
+def _num_samples(header: Header, epochs: int) -> int | None:
+    dataset, limit = header.eval.dataset, header.eval.config.limit
+    if header.results is not None and header.results.total_samples is not None:
+        return header.results.total_samples // epochs
+    if dataset.samples is None:
+        return None
+    return min(dataset.samples, limit) if isinstance(limit, int) else dataset.samples
 
 
 def _epochs(header: Header) -> int:
@@ -141,8 +148,10 @@ def _found(attempt: Attempt, header: Header, *, sample: str, epoch: int, sha256:
 
 def _not_there(header: Header, have: set[tuple[str, int]]) -> list[tuple[str, int]]:
     """Returns the planned samples and epochs that were not found; by number where the log names no ids."""
-    epochs = range(1, _epochs(header) + 1)
-    planned = [(str(sample), epoch) for epoch in epochs for sample in _planned(header) or []]
+    samples = _planned(header)
+    if not samples:
+        return []
+    planned = [(str(sample), epoch) for epoch in range(1, _epochs(header) + 1) for sample in samples]
     if header.eval.dataset.sample_ids is None:
         return planned[len(have) :]
     return [place for place in planned if place not in have]

@@ -1,7 +1,6 @@
 """Inspect logs, `.eval` and `.json`: their header and their samples, one at a time (AT-16)."""
 
 from collections.abc import Iterator
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +8,7 @@ from msgspec import Struct
 
 from paritrace.attempts.gaps import AttemptGap
 from paritrace.attempts.importers.archives import Archive, ArchiveError, open_archive
-from paritrace.attempts.importers.collecting import typed
+from paritrace.attempts.importers.collecting import TOO_DEEP, typed
 from paritrace.attempts.importers.inspect_format import Header, Sample
 from paritrace.attempts.importers.inspect_samples import Placed, sample_sha256
 from paritrace.attempts.importers.plain_json import Parsed, Refusal, elements, members, parse
@@ -73,8 +72,10 @@ def _listed(samples: list[Any], log: Log, evidence: Evidence) -> Iterator[OneSam
 
 def _archived(path: Path, evidence: Evidence) -> tuple[Log, Iterator[OneSample]] | None:
     source = evidence.register(path)
+    if source is None:
+        return None
     try:
-        with open_archive(path) as archive:
+        with open_archive(path.resolve()) as archive:
             header = _header(archive, source, evidence)
     except ArchiveError as fault:
         evidence.refuse(path, str(fault))
@@ -101,7 +102,7 @@ def _header(archive: Archive, source: str, evidence: Evidence) -> tuple[Header, 
 
 
 def _members(path: Path, log: Log, evidence: Evidence) -> Iterator[OneSample]:
-    with open_archive(path) as archive:
+    with open_archive(path.resolve()) as archive:
         for index, member in archive.members():
             if not (member.name.startswith(SAMPLES) and member.name.endswith(".json")):
                 continue
@@ -126,7 +127,11 @@ def _sample(plain: Any, origin: Origin, evidence: Evidence) -> OneSample | None:
     sample = typed(plain, Sample, evidence, origin)
     if sample is None:
         return None
-    placed = Placed(sample=sample, origin=origin, sha256=sample_sha256(plain))
+    try:
+        placed = Placed(sample=sample, origin=origin, sha256=sample_sha256(plain))
+    except RecursionError:
+        evidence.note(Refusal(path=origin.source, member=origin.member, line=0, detail=TOO_DEEP), origin)
+        return None
     return OneSample(placed=placed, plain=plain)
 
 
@@ -135,9 +140,8 @@ def logs_of(path: Path, evidence: Evidence) -> Iterator[Path]:
     if not path.is_dir():
         yield path
         return
-    with suppress(RecursionError):
-        for entry in evidence.files(path):
-            if entry.is_dir():
-                yield from logs_of(entry, evidence)
-            elif entry.suffix in SUFFIXES and entry.name not in ("logs.json", "listing.json", "eval-set.json"):
-                yield entry
+    for entry in evidence.files(path):
+        if entry.is_dir():
+            yield from logs_of(entry, evidence)
+        elif entry.suffix in SUFFIXES and entry.name not in ("logs.json", "listing.json", "eval-set.json"):
+            yield entry

@@ -8,7 +8,7 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
-from paritrace.attempts.accounts import Accounting, AccountingSource, Cost, PricingBasis, PricingKind, Usage
+from paritrace.attempts.accounts import LARGEST, Accounting, AccountingSource, Cost, PricingBasis, PricingKind, Usage
 from paritrace.attempts.gaps import AttemptGap, Noted
 from paritrace.attempts.importers.collecting import seconds_between, unix_ns
 from paritrace.attempts.importers.inspect_format import Header, ModelEvent, ModelUsage, Sample
@@ -129,7 +129,7 @@ def values_of(sample: Sample) -> dict[str, object]:
 
 
 def as_number(value: object) -> float | None:
-    """Returns a score as a number, None where it is none: Inspect's letters, booleans, finite numbers."""
+    """Returns a score as a number, None where it is none that can be used: letters, booleans, numbers, not NaN."""
     if isinstance(value, str):
         if value in LETTERS:
             return LETTERS[value]
@@ -137,7 +137,7 @@ def as_number(value: object) -> float | None:
             value = float(value)
         except ValueError:
             return None
-    if isinstance(value, bool | int | float) and isfinite(value):
+    if isinstance(value, bool | int | float) and abs(value) <= LARGEST:
         return float(value)
     return None
 

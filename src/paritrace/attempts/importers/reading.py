@@ -15,7 +15,7 @@ from paritrace.files import LOCAL
 
 MOST_FILE_BYTES = 256 << 20  # a document is parsed in memory, at about four times its size
 MOST_FOLDER_ENTRIES = 1_000_000
-_CODES = {"not_found": AttemptGap.RESULT_MISSING}
+OUTSIDE = "a symbolic link that leads outside the folder"
 
 
 class Document(Struct, frozen=True):
@@ -59,12 +59,14 @@ class Evidence:
         return tuple(sorted({os.path.relpath(folder, base) for folder in outside}))
 
     def files(self, folder: Path) -> Iterator[Path]:
-        """Yields the entries of a folder by name; what leads outside the roots is refused."""
+        """Yields the entries of a folder by name; links to folders, and what leads outside the roots, are refused."""
         for entry in LOCAL.list(folder)[:MOST_FOLDER_ENTRIES]:
-            if self._inside(entry):
-                yield entry
+            if not self._inside(entry):
+                self.refuse(entry, OUTSIDE)
+            elif entry.is_symlink() and entry.is_dir():
+                self.refuse(entry, "a symbolic link to a folder: what is there is read once, where it lies")
             else:
-                self.refuse(entry, "a symbolic link that leads outside the folder")
+                yield entry
 
     def json(self, path: Path) -> Document | None:
         """Returns a file's one JSON document, None where there is no such file; what was refused of it is kept."""
@@ -90,11 +92,15 @@ class Evidence:
         taken = self._take(path)
         return None if taken is None else (taken[0], taken[1].decode("utf-8", "replace").split("\n"))
 
-    def register(self, path: Path) -> str:
-        """Takes a file's digest without its content, and returns the source's id."""
+    def register(self, path: Path) -> str | None:
+        """Takes a file's digest without its content, and returns the source's id; None after telling why not."""
         name = self.name(path)
         if name not in self.sources:
-            digest = sha256_of(LOCAL.iter_chunks(path))
+            try:
+                digest = sha256_of(LOCAL.iter_chunks(path))
+            except HostError as error:
+                self.refuse(path, error.message)
+                return None
             self.sources[name] = Source(id=name, path=name, sha256=digest.sha256, num_bytes=digest.num_bytes)
         return name
 
@@ -128,7 +134,7 @@ class Evidence:
         if not LOCAL.exists(path):
             return None
         if not self._inside(path):
-            self.refuse(path, "a symbolic link that leads outside the folder")
+            self.refuse(path, OUTSIDE)
             return None
         try:
             data = b"".join(LOCAL.iter_chunks(path, length=MOST_FILE_BYTES + 1))

@@ -9,6 +9,7 @@ from msgspec import Struct
 from paritrace.attempts.accounts import Accounting, AccountingSource, Usage
 from paritrace.attempts.gaps import AttemptGap, Noted
 from paritrace.attempts.importers.collecting import (
+    MOST_PLANNED,
     Collecting,
     Named,
     Record,
@@ -165,10 +166,12 @@ def _trials(document: Document, evidence: Evidence) -> Iterable[tuple[Trial, Ori
 def _planned(run: Run) -> tuple[list[str], int] | None:
     """Returns the planned tasks and how often each; None where neither lock nor metadata name the tasks."""
     if run.lock is not None and run.lock.dataset.task_ids:
-        return run.lock.dataset.task_ids, run.lock.run_config.n_attempts or 1
-    if run.metadata is not None and run.metadata.task_ids:
-        return run.metadata.task_ids, run.metadata.n_attempts or 1
-    return None
+        planned = run.lock.dataset.task_ids, run.lock.run_config.n_attempts or 1
+    elif run.metadata is not None and run.metadata.task_ids:
+        planned = run.metadata.task_ids, run.metadata.n_attempts or 1
+    else:
+        return None
+    return planned if len(planned[0]) * planned[1] <= MOST_PLANNED else None
 
 
 def _configuration(runs: list[Run], name: str) -> Configuration:

@@ -5,11 +5,12 @@ from pathlib import Path
 from typing import Any
 
 from paritrace.attempts.importers import atif, harbor
-from paritrace.attempts.importers.collecting import typed
+from paritrace.attempts.importers.collecting import TOO_DEEP, typed
 from paritrace.attempts.importers.harbor_format import TrialResult
 from paritrace.attempts.importers.harbor_trials import rewards_of
 from paritrace.attempts.importers.inspect_logs import is_inspect_log, logs_of, read_log
 from paritrace.attempts.importers.inspect_trajectories import trace_of_sample
+from paritrace.attempts.importers.plain_json import Refusal
 from paritrace.attempts.importers.reading import Evidence
 from paritrace.attempts.origins import Origin
 from paritrace.attempts.trace_steps import Call, message_of, steps_of
@@ -116,4 +117,8 @@ def _of_log(path: Path, evidence: Evidence) -> Iterator[Trace]:
         return
     log, samples = read
     for one in samples:
-        yield trace_of_sample(one.placed.sample, one.plain, log.header, one.placed.origin)
+        try:
+            yield trace_of_sample(one.placed.sample, one.plain, log.header, one.placed.origin)
+        except RecursionError:
+            origin = one.placed.origin
+            evidence.note(Refusal(path=origin.source, member=origin.member, line=0, detail=TOO_DEEP), origin)
