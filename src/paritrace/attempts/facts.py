@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from msgspec import Struct
 
 from paritrace.attempts.accounts import Accounting, AccountingSource, PricingBasis, Usage
-from paritrace.attempts.figures import Figure, added, known, unknown
+from paritrace.attempts.figures import Figure, added, unknown
 from paritrace.attempts.gaps import AttemptGap, Noted
 from paritrace.attempts.manifest import Attempt
 from paritrace.attempts.pricing import cost_figures, repriced
@@ -100,7 +100,7 @@ def _joined(attempt: Attempt, figures: list[Figure]) -> Figure:
         return unknown(AttemptGap.RESULT_MISSING)
     own = attempt.accounting is not None and _counts(attempt.accounting)
     declared = own or attempt.requests_complete
-    return added([*figures, known(0, *(() if declared else (AttemptGap.REQUEST_LIST_UNVERIFIED,)))])
+    return added(figures, *(() if declared else (AttemptGap.REQUEST_LIST_UNVERIFIED,)))
 
 
 def _inherited(calls: list[Usage]) -> Figures:

@@ -1,7 +1,7 @@
 """A figure that may be known in part, and sums of such figures with their coverage (AT-6, AT-9)."""
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from math import fsum
 
 from msgspec import Struct
@@ -39,9 +39,22 @@ def unknown(*gaps: AttemptGap, low: float = 0) -> Figure:
     return Figure(low, None, gaps)
 
 
-def added(figures: Iterable[Figure]) -> Figure:
-    """Returns the sum of figures, in whatever order they come: floats are added exactly, then rounded once."""
-    listed = list(figures)
+def added(figures: Sequence[Figure], *gaps: AttemptGap) -> Figure:
+    """Returns the sum of figures, in whatever order they come: floats are added exactly, then rounded once.
+
+    `gaps` are reasons of the whole beside those of its parts.
+    """
+    if len(figures) == 1:
+        return _with_gaps(figures[0], gaps)
+    return _with_gaps(_added(list(figures)), gaps)
+
+
+def _with_gaps(figure: Figure, gaps: tuple[AttemptGap, ...]) -> Figure:
+    more = tuple(gap for gap in gaps if gap not in figure.gaps)
+    return Figure(figure.low, figure.high, tuple(sorted((*figure.gaps, *more)))) if more else figure
+
+
+def _added(listed: list[Figure]) -> Figure:
     highs = [one.high for one in listed if one.high is not None]
     gaps = sorted({gap for one in listed for gap in one.gaps})
     return Figure(_sum(one.low for one in listed), _sum(highs) if len(highs) == len(listed) else None, tuple(gaps))

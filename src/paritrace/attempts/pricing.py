@@ -39,7 +39,7 @@ def repriced(accounting: Accounting | None, card: RateCard) -> Figure:
     if accounting.source is AccountingSource.LEGACY:
         return unknown(AttemptGap.LEGACY_ONLY)
     extra = () if accounting.complete else (AttemptGap.REQUEST_LIST_UNVERIFIED,)
-    return added([*(_priced(call, card) for call in calls_of(accounting.usage).own), known(0, *extra)])
+    return added([_priced(call, card) for call in calls_of(accounting.usage).own], *extra)
 
 
 def _priced(call: Usage, card: RateCard) -> Figure:

@@ -97,7 +97,7 @@ def token_figures(accounting: Accounting | None) -> dict[Tokens, Figure]:
         return dict.fromkeys(Tokens, unknown(AttemptGap.LEGACY_ONLY))
     own = calls_of(accounting.usage).own
     extra = () if accounting.complete else (AttemptGap.REQUEST_LIST_UNVERIFIED,)
-    return {kind: added([*(FIGURES[kind](call) for call in own), known(0, *extra)]) for kind in Tokens}
+    return {kind: added([figure(call) for call in own], *extra) for kind, figure in FIGURES.items()}
 
 
 def inclusive_input(call: Usage) -> Figure:

@@ -11,8 +11,10 @@ from scipy import optimize, stats
 from paritrace.attempts.statistics.quantiles import t_interval
 from paritrace.attempts.statistics.records import Absent, Estimate, NotEstimable, TestResult
 
-EXACT_PAIRS = 20  # all 2^20 sign flips are computed up to here, beyond it NUM_FLIPS are drawn
-NUM_FLIPS = 100_000
+EXACT_PAIRS = 20  # all 2^20 sign flips are computed up to here, beyond it they are drawn
+NUM_FLIPS = 10_000
+FEWEST_FLIPS = 1_000
+MOST_SIGNS = 10_000_000  # flips times pairs: bounds the time where there are thousands of pairs
 SEED = 20_261_130
 BATCH = 4096  # flips at a time: bounds the memory
 POWER = 0.8
@@ -36,24 +38,26 @@ def paired_difference(differences: Sequence[float], *, level: float) -> Estimate
 def sign_flip(differences: Sequence[float]) -> TestResult:
     """Returns the two-sided sign-flip permutation test of a mean of paired differences (Fisher 1935).
 
-    Exact up to EXACT_PAIRS pairs that differ; beyond that NUM_FLIPS flips are drawn with a fixed seed. Pairs without a
-    difference change nothing and are left out of the flips. One pair flipped or not is equally far from zero.
+    Exact up to EXACT_PAIRS pairs that differ; beyond that NUM_FLIPS flips are drawn with a fixed seed, fewer where there
+    are thousands of pairs. Pairs without a difference change nothing and are left out of the flips. One pair flipped or
+    not is equally far from zero.
     """
     moved = np.sort(np.array([one for one in differences if one], dtype=float))
     if len(moved) < 2:
         facts = {"exact": 1.0, "num_flips": float(2 ** len(moved))}
         return TestResult("sign-flip permutation test", 1.0, len(differences), facts)
     exact = len(moved) <= EXACT_PAIRS
+    drawn = min(NUM_FLIPS, max(FEWEST_FLIPS, MOST_SIGNS // len(moved)))
     done = stats.permutation_test(
         (moved,),
         _means,
         permutation_type="samples",
         vectorized=True,
-        n_resamples=2**EXACT_PAIRS if exact else NUM_FLIPS,
+        n_resamples=2**EXACT_PAIRS if exact else drawn,
         batch=BATCH,
         rng=np.random.default_rng(SEED),
     )
-    facts = {"exact": float(exact), "num_flips": float(2 ** len(moved) if exact else NUM_FLIPS)}
+    facts = {"exact": float(exact), "num_flips": float(2 ** len(moved) if exact else drawn)}
     return TestResult(
         "sign-flip permutation test", float(done.pvalue), len(differences), facts, seed=None if exact else SEED
     )

@@ -1,5 +1,6 @@
 """Unbiased pass@k and pass^k of independent attempts (AT-13)."""
 
+from collections import Counter
 from collections.abc import Sequence
 from math import fsum
 
@@ -26,9 +27,10 @@ def pass_at_k(tasks: Sequence[TaskOutcomes], k: int) -> PassAtK | Absent:
     """
     if any(value not in (0.0, 1.0) for task in tasks for value in task.values):
         return Absent(NotEstimable.NOT_BINARY)
-    counts = [(len(task.values), round(fsum(task.values))) for task in tasks if len(task.values) >= k]
-    if not counts:
+    counts = Counter((len(task.values), round(fsum(task.values))) for task in tasks if len(task.values) >= k)
+    num = counts.total()
+    if not num:
         return Absent(NotEstimable.TOO_FEW_ATTEMPTS, f"no task has {k} evaluated attempts")
-    one = fsum(float(stats.hypergeom.sf(0, n, c, k)) for n, c in counts) / len(counts)
-    every = fsum(float(stats.hypergeom.pmf(k, n, c, k)) for n, c in counts) / len(counts)
-    return PassAtK(k, one, every, len(counts), len(tasks))
+    one = fsum(float(stats.hypergeom.sf(0, n, c, k)) * many for (n, c), many in counts.items()) / num
+    every = fsum(float(stats.hypergeom.pmf(k, n, c, k)) * many for (n, c), many in counts.items()) / num
+    return PassAtK(k, one, every, num, len(tasks))
