@@ -66,8 +66,7 @@ def uri(tmp_path: Path) -> str:
     return written(tmp_path, whole(), rows())
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("width", [1280, 390])
+@pytest.mark.parametrize(("width", "scheme"), [(1280, "light"), (390, "dark"), (1280, "dark")])
 def test_su12_no_violation_no_request_no_sideways_scrolling(
     window: "Opening", uri: str, scheme: "Scheme", width: int
 ) -> None:

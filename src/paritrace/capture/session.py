@@ -1,4 +1,7 @@
-"""One capture from its beginning to its receipt: the run directory, the writer and the observers held together."""
+"""One capture from its beginning to its receipt: the run directory, the writer and the observers held together.
+
+Longer than 400 lines: the parts of a capture are begun, held and ended in orders that depend on each other.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Records of a comparison's result: what `compare --json` prints and every report reads (surface.md, stable keys)."""
+"""Records of a comparison's result: what `compare --json` prints and every report reads (surface.md, stable keys).
+
+Longer than 400 lines: the records of one document, and nothing else, so that a reader has them in one place.
+"""
 
 from enum import StrEnum
 
