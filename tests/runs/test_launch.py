@@ -5,8 +5,9 @@ from msgspec.structs import replace
 
 from paritrace.errors import RequestError
 from paritrace.evidence.gaps import Gap, RunGap
+from paritrace.evidence.ids import checked_id
 from paritrace.process.identity import own_identity
-from paritrace.runs.launch import Launch, Launcher, launch_of
+from paritrace.runs.launch import Launch, Launcher, launch_of, shared_run_id
 from tests.runs.making import torchrun
 
 ME = own_identity()
@@ -105,3 +106,27 @@ def test_an_environment_that_makes_no_sense_is_refused(environ: dict[str, str]) 
     with pytest.raises(RequestError) as caught:
         launch_of(environ, process=ME)
     assert caught.value.code == "bad_launch_environment"
+
+
+def test_st18_ranks_of_one_start_derive_one_run_id_and_other_starts_another() -> None:
+    """A torchrun on one node by its agent's random name, on several by its rendezvous id, Slurm by job and step."""
+    one_node = {**torchrun(0), "LOCAL_WORLD_SIZE": "2"}
+    folder = "/tmp/t_x/{}/attempt_{}/0/error.json"
+    ids = [
+        shared_run_id(
+            launch_of({**one_node, "RANK": rank, "TORCHELASTIC_ERROR_FILE": folder.format(*told)}, process=ME)
+        )
+        for rank, told in (("0", ("job-1_a", 0)), ("1", ("job-1_a", 1)), ("0", ("job-1_b", 0)))
+    ]
+    ids += [shared_run_id(launch_of(torchrun(rank, world_size=4, job="mine"), process=ME)) for rank in (0, 3)]
+    slurm = {"SLURM_JOB_ID": "7", "SLURM_NTASKS": "2"}
+    ids += [shared_run_id(launch(**slurm, SLURM_STEP_ID=step, SLURM_PROCID=rank)) for step, rank in ("00", "01", "10")]
+    assert [ids.index(one) for one in ids] == [0, 0, 2, 3, 3, 5, 5, 7]
+    assert all(one is not None and one == checked_id(one, what="run id") for one in ids)
+
+
+def test_st18_a_start_that_nothing_tells_from_others_has_no_id_of_its_own() -> None:
+    address = {"MASTER_ADDR": "n0", "MASTER_PORT": "29500", "LOCAL_WORLD_SIZE": "2"}
+    assert shared_run_id(launch_of({**torchrun(3, world_size=4, job="none"), **address}, process=ME)) is None
+    assert shared_run_id(launch(RANK="0", WORLD_SIZE="2", **address)) is None
+    assert shared_run_id(launch()) is None
