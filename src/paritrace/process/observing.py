@@ -12,7 +12,7 @@ from paritrace.process.resources import (
     ResourceObservationUnsupported,
     ResourceSnapshot,
 )
-from paritrace.process.snapshots import Identity, parents_of, snapshot_of, with_lineage
+from paritrace.process.snapshots import Identity, first_parents, snapshot_of, with_lineage
 from paritrace.process.table import Gone, ProcessTable, Unreadable
 from paritrace.process.tree import read_tree
 
@@ -70,8 +70,8 @@ class TreeObserver:
         found = snapshot_of(rows, self.host, observed_at=observed_at, pss_of=pss_of)
         if not self._lineage:
             return found
-        earlier, self._earlier = self._earlier, parents_of(rows) | self._earlier
-        return with_lineage(found, rows, subreaper=self._subreaper, earlier=earlier)
+        self._earlier = first_parents(rows, earlier=self._earlier)
+        return with_lineage(found, rows, subreaper=self._subreaper, earlier=self._earlier)
 
     def final(self) -> ResourceSnapshot | Gap[ResourceGap]:
         """The same for a record: what is raised above is a gap here (RS-11)."""

@@ -53,8 +53,8 @@ def with_lineage(
 ) -> ResourceSnapshot:
     """Name those who left the host's session, and the children of the host that are proven not to be its own.
 
-    A process is born into its parent's session and can only leave it for one with its own number. `earlier`: the
-    parents that earlier snapshots saw, by identity.
+    A process is born into its parent's session and can only leave it for one with its own number. `earlier`: see
+    `first_parents`.
     """
     host, live = rows[0], [row for row in rows[1:] if not row.zombie]
     return replace(
@@ -73,6 +73,6 @@ def _is_adopted(row: ProcessRow, host: ProcessRow, earlier: Mapping[Identity, in
     return row.session is not None and host.session is not None and row.session not in (host.session, row.pid)
 
 
-def parents_of(rows: Sequence[ProcessRow]) -> dict[Identity, int]:
-    """The parent of each process of a tree, by identity; what `with_lineage` takes as `earlier`."""
-    return {(row.pid, row.start): row.parent for row in rows}
+def first_parents(rows: Sequence[ProcessRow], *, earlier: Mapping[Identity, int]) -> dict[Identity, int]:
+    """The parent below which each process of a tree was seen first, by identity."""
+    return {(row.pid, row.start): earlier.get((row.pid, row.start), row.parent) for row in rows}
