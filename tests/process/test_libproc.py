@@ -4,6 +4,8 @@ import ctypes
 import errno
 import os
 
+import pytest
+
 from paritrace.evidence.gaps import Gap, ResourceGap, RunGap
 from paritrace.process.libproc import BsdInfo, MacTable, RusageInfo
 from paritrace.process.table import Gone, HiddenTable, IdentityRule, ProcessRow, Unreadable
@@ -117,3 +119,4 @@ def test_rs5_what_macos_does_not_have_is_said() -> None:
     assert isinstance(pss, Gap)
     assert pss.gap is ResourceGap.UNSUPPORTED_PLATFORM
     assert table.now() > 1_700_000_000_000_000
+    assert table.age_seconds(table.now() - 5_000_000_000) == pytest.approx(5000, abs=60)

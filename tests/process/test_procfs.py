@@ -83,6 +83,12 @@ def test_rs3_a_torn_stat_is_no_row(proc: Proc, text: bytes) -> None:
         parse_stat(text)
 
 
+def test_rs1_the_age_of_a_process_in_seconds(proc: Proc) -> None:
+    table = proc.table()
+    assert table.age_seconds(table.now()) == pytest.approx(0, abs=60)
+    assert table.age_seconds(table.now() - 1000 * TICKS) == pytest.approx(1000, abs=60)
+
+
 def test_rs3_children_of_all_threads(proc: Proc) -> None:
     proc.process(42)
     proc.write("42/task/42/children", "43 44 ")

@@ -21,10 +21,10 @@ TICKED = 0.07  # of 0.1 s: the kernel shows user and system time in whole ticks,
 SLEEP = "\nsignal.pause()\n"
 
 
-def observer(pid: int, *, pss: bool = False, lineage: bool = False, subreaper: bool = False) -> TreeObserver:
+def observer(pid: int, *, pss: bool = False, lineage: bool = False, adopts: bool = False) -> TreeObserver:
     table = this_machine()
     host = observed_host(table, pid, subject="test")
-    return TreeObserver(table, host, pss=pss, lineage=lineage, subreaper=subreaper)
+    return TreeObserver(table, host, pss=pss, lineage=lineage, adopter=pid if adopts else None)
 
 
 def number(value: int | float | Gap[ResourceGap]) -> float:
@@ -94,7 +94,7 @@ def test_rs6_a_double_forked_daemon_leaves_the_tree() -> None:
 
 def test_rs6_it_stays_below_a_host_that_adopts_orphans_and_is_named() -> None:
     with host(READY + DAEMON + SLEEP, adopt=become_subreaper) as process:
-        found = observer(process.pid, lineage=True, subreaper=True).snapshot()
+        found = observer(process.pid, lineage=True, adopts=True).snapshot()
         assert (found.process_count, found.subreaper) == (2, True)
         assert isinstance(found.reparented, tuple)
         assert len(found.reparented) == 1

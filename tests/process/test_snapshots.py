@@ -30,9 +30,12 @@ def table() -> ScriptedTable:
     return made
 
 
-def observer(table: ScriptedTable, **options: bool) -> TreeObserver:
+def observer(
+    table: ScriptedTable, *, pss: bool = False, lineage: bool = False, adopter: int | None = None
+) -> TreeObserver:
     clock = ManualClock()
-    return TreeObserver(table, observed_host(table, HOST, subject="runtime-1", clock=clock), clock=clock, **options)
+    host = observed_host(table, HOST, subject="runtime-1", clock=clock)
+    return TreeObserver(table, host, clock=clock, pss=pss, lineage=lineage, adopter=adopter)
 
 
 def test_rs1_sums_of_the_live_and_cpu_of_zombies_too(table: ScriptedTable) -> None:
@@ -40,7 +43,8 @@ def test_rs1_sums_of_the_live_and_cpu_of_zombies_too(table: ScriptedTable) -> No
     table.exit(12)
     found = observer(table).snapshot()
     assert found.subject == "runtime-1"
-    assert found.started_at == found.observed_at == "2025-11-29T07:06:40.000Z"
+    assert found.started_at == "2025-11-29T07:06:38.000Z"  # two moments of the table before
+    assert found.observed_at == "2025-11-29T07:06:40.000Z"
     assert found.host.pid == HOST
     assert (found.resident_memory_bytes, found.process_count, found.cpu_time_seconds) == (1500, 2, 7.0)
     assert (
@@ -129,7 +133,7 @@ def test_rs6_a_double_forked_daemon_is_proven_by_its_session(table: ScriptedTabl
     table.adopters.add(HOST)
     table.start(12, 11, session=12)
     table.start(13, 12, session=12)
-    watching = observer(table, lineage=True, subreaper=True)
+    watching = observer(table, lineage=True, adopter=HOST)
     table.end(12)
     assert lineage(watching.snapshot()) == (True, (13,), (13,))
 
@@ -137,11 +141,19 @@ def test_rs6_a_double_forked_daemon_is_proven_by_its_session(table: ScriptedTabl
 def test_rs6_an_orphan_of_our_session_is_proven_by_an_earlier_snapshot(table: ScriptedTable) -> None:
     table.adopters.add(HOST)
     table.start(12, 11)
-    watching = observer(table, lineage=True, subreaper=True)
+    watching = observer(table, lineage=True, adopter=HOST)
     assert lineage(watching.snapshot()) == (True, (), ())
     table.end(11)
     for _ in range(2):
         assert lineage(watching.snapshot()) == (True, (12,), ())
+
+
+def test_rs6_whoever_was_adopted_for_the_host_is_proven_by_its_parent(table: ScriptedTable) -> None:
+    table.start(12, 11)
+    table.end(11)
+    found = observer(table, lineage=True, adopter=INIT).snapshot()
+    assert found.process_count == 2
+    assert lineage(found) == (True, (12,), ())
 
 
 def test_rs6_a_child_that_leads_a_session_of_its_own_is_not_said_to_be_adopted(table: ScriptedTable) -> None:

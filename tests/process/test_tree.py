@@ -156,7 +156,26 @@ def test_rs6_nor_is_one_whose_parent_ended_unseen_where_the_host_is_known_to_ado
     table.adopters.add(HOST)
     table.start(13, 12)
     table.before("row", 11, lambda: table.end(12))
-    assert [row.pid for row in read_tree(table, table.identity(HOST), adopts=True)] == [HOST, 11, 13]
+    assert [row.pid for row in read_tree(table, table.identity(HOST), adopter=HOST)] == [HOST, 11, 13]
+
+
+@pytest.mark.parametrize("lists", [True, False])
+def test_rs6_orphans_that_another_process_adopts_for_the_host_stay_in_its_tree(
+    table: ScriptedTable, lists: bool
+) -> None:
+    """The older child of the adopter, a helper of its own, is none of them."""
+    table.lists_children = lists
+    table.adopters.add(INIT)
+    table.start(13, 12)
+    table.end(11)
+    rows = read_tree(table, table.identity(HOST), adopter=INIT)
+    assert [row.pid for row in rows] == [HOST, 12, 13]
+    assert pids(table) == [HOST]
+
+
+def test_rs6_one_that_is_adopted_during_the_read_is_not_lost(table: ScriptedTable) -> None:
+    table.before("row", 11, lambda: table.end(11))
+    assert [row.pid for row in read_tree(table, table.identity(HOST), adopter=INIT)] == [HOST, 12]
 
 
 def test_rs3_a_tree_whose_members_end_during_every_read_is_unavailable(table: ScriptedTable) -> None:

@@ -93,7 +93,7 @@ def test_rs2_no_stranger_is_counted_and_nobody_who_stayed_is_missed(
         table.at(number, partial(action, table, kind, pid, other))
     table.begin()
     try:
-        rows = read_tree(table, table.identity(HOST), adopts=bool(adopters))
+        rows = read_tree(table, table.identity(HOST), adopter=HOST if adopters else None)
     except ResourceObservationUnavailable:
         return
     counted = {name(row) for row in rows}

@@ -166,6 +166,10 @@ class MacTable:
         """Microseconds of the wall clock, as starts are."""
         return time.time_ns() // 1000
 
+    def age_seconds(self, start: int) -> float:
+        """To the microsecond."""
+        return (self.now() - start) / _MICROSECONDS
+
     def identity(self, pid: int) -> ProcessIdentity:
         """Host, boot, pid and start; a Mac has no pid namespaces, which is one namespace for all."""
         info = self._library.bsd_info(pid)

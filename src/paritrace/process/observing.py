@@ -35,8 +35,8 @@ class TreeObserver:
     """Reads snapshots of one host. It takes no lock, so that a live snapshot never waits for an invocation (RS-1).
 
     `pss`: read proportional memory too, which costs the kernel a walk of every page table. `lineage`: name those that
-    left the session or lost their parent, with what earlier snapshots of this observer saw; `subreaper`: the
-    host was made to adopt orphans, which is recorded with it.
+    left the session or lost their parent, with what earlier snapshots of this observer saw. `adopter`: the
+    number of whoever was made to take in orphans, the host itself or another process for this host alone.
     """
 
     def __init__(
@@ -47,14 +47,14 @@ class TreeObserver:
         clock: Clock = SYSTEM,
         pss: bool = False,
         lineage: bool = False,
-        subreaper: bool = False,
+        adopter: int | None = None,
     ) -> None:
         self.host = host
         self._table = table
         self._clock = clock
         self._pss = pss
         self._lineage = lineage
-        self._subreaper = subreaper
+        self._adopter = adopter
         self._earlier: dict[Identity, int] = {}
 
     def snapshot(self) -> ResourceSnapshot:
@@ -65,13 +65,13 @@ class TreeObserver:
                 process is listed, or the tree kept changing.
         """
         observed_at = rfc3339(self._clock.wall_ns())
-        rows = read_tree(self._table, self.host.identity, adopts=self._subreaper)
+        rows = read_tree(self._table, self.host.identity, adopter=self._adopter)
         pss_of = self._table.pss_bytes if self._pss else None
         found = snapshot_of(rows, self.host, observed_at=observed_at, pss_of=pss_of)
         if not self._lineage:
             return found
         self._earlier = first_parents(rows, earlier=self._earlier)
-        return with_lineage(found, rows, subreaper=self._subreaper, earlier=self._earlier)
+        return with_lineage(found, rows, subreaper=self._adopter is not None, earlier=self._earlier)
 
     def final(self) -> ResourceSnapshot | Gap[ResourceGap]:
         """The same for a record: what is raised above is a gap here (RS-11)."""
@@ -82,7 +82,7 @@ class TreeObserver:
 
 
 def observed_host(table: ProcessTable, pid: int, *, subject: str, clock: Clock = SYSTEM) -> ObservedHost:
-    """Fix the identity of a host that we have just started and have not waited for, so that its number is its own.
+    """Fix the identity of a host that we started and have not waited for, so that its number is its own.
 
     Raises:
         ResourceObservationUnavailable: Refused: it has exited already, or cannot be read.
@@ -92,4 +92,5 @@ def observed_host(table: ProcessTable, pid: int, *, subject: str, clock: Clock =
         raise ResourceObservationUnavailable(Gap(ResourceGap.UNREADABLE, row.why))
     if isinstance(row, Gone):
         raise ResourceObservationUnavailable(Gap(ResourceGap.HOST_EXITED, f"process {pid} has ended"))
-    return ObservedHost(subject=subject, identity=table.identity(pid), started_at=rfc3339(clock.wall_ns()))
+    started_ns = clock.wall_ns() - round(table.age_seconds(row.start) * 1e9)
+    return ObservedHost(subject=subject, identity=table.identity(pid), started_at=rfc3339(started_ns))

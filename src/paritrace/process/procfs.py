@@ -57,6 +57,10 @@ class LinuxTable:
         """Ticks after boot."""
         return int(time.clock_gettime(time.CLOCK_BOOTTIME) / self._tick_seconds)
 
+    def age_seconds(self, start: int) -> float:
+        """To the tick."""
+        return time.clock_gettime(time.CLOCK_BOOTTIME) - start * self._tick_seconds
+
     def identity(self, pid: int) -> ProcessIdentity:
         """Host, boot, pid namespace, pid and start ticks."""
         return identity_of(pid, proc=Path(self._proc))

@@ -32,10 +32,10 @@ class ResourceSnapshot(Struct, frozen=True, forbid_unknown_fields=True):
     system since the host's start, of the tree and of what its members have waited for; it falls when a descendant
     leaves the tree.
 
-    Not collected unless asked for (RS-6): `subreaper`: whether the host was made to take in orphans, which leave the
-    tree otherwise. `reparented`: pids of children of the host that it did not start itself, as far as that is proven:
-    their session is neither the host's nor their own, or an earlier snapshot saw them below another parent.
-    `other_session`: pids of descendants that left the host's session.
+    Not collected unless asked for (RS-6): `subreaper`: whether the host, or somebody for it, was made to take in
+    orphans, which leave the tree otherwise. `reparented`: pids of those taken in, as far as that is proven: they are
+    children of who did it for the host; or of the host, but in a session that is neither the host's nor their own, or
+    seen below another parent by an earlier snapshot. `other_session`: pids of descendants that left the host's session.
     """
 
     subject: str

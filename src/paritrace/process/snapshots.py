@@ -57,10 +57,11 @@ def with_lineage(
     `first_parents`.
     """
     host, live = rows[0], [row for row in rows[1:] if not row.zombie]
+    members = {row.pid for row in rows}
     return replace(
         snapshot,
         subreaper=subreaper,
-        reparented=tuple(row.pid for row in live if _is_adopted(row, host, earlier)),
+        reparented=tuple(row.pid for row in live if row.parent not in members or _is_adopted(row, host, earlier)),
         other_session=tuple(row.pid for row in live if row.session is not None and row.session != host.session),
     )
 

@@ -76,6 +76,10 @@ class ProcessTable(Protocol):
         """The present moment in the unit of `ProcessRow.start`."""
         ...
 
+    def age_seconds(self, start: int) -> float:
+        """How long ago a `ProcessRow.start` was."""
+        ...
+
     def identity(self, pid: int) -> ProcessIdentity:
         """Who a process is; its start is a gap where it shows none."""
         ...

@@ -33,12 +33,13 @@ class _MemberEndedError(Exception):
     """A process that was listed or counted ended while the tree was read: its children are no longer below it."""
 
 
-def read_tree(table: ProcessTable, host: ProcessIdentity, *, adopts: bool = False) -> tuple[ProcessRow, ...]:
+def read_tree(table: ProcessTable, host: ProcessIdentity, *, adopter: int | None = None) -> tuple[ProcessRow, ...]:
     """Read a host and its descendants, the host first and every parent before its children; zombies are in it.
 
-    Most orphans leave the tree. `adopts`: the host takes them in, and may have been read before it does: then two
-    consecutive walks have to agree, as they have to where there are zombies, which may have had children until just
-    before they were read. A walk that meets a member's end is done again in any case.
+    Most orphans leave the tree. `adopter`: who takes them in, the host itself, or another process for this host alone:
+    its children that are not older than the host belong to the tree. Whoever adopts may have been read before it does:
+    then two consecutive walks have to agree, as they have to where there are zombies, which may have had children until
+    just before they were read. A walk that meets a member's end is done again in any case.
 
     Raises:
         ResourceObservationUnavailable: Refused: the host has exited or cannot be told from a stranger, a live process
@@ -47,20 +48,21 @@ def read_tree(table: ProcessTable, host: ProcessIdentity, *, adopts: bool = Fals
     last: frozenset[_Seen] | None = None
     for _ in range(MOST_READS):
         try:
-            rows = _walk(table, _host(table, host))
+            rows = _walk(table, _host(table, host), adopter)
         except _MemberEndedError:
             last = None
             continue
         seen = frozenset((row.pid, row.start, row.parent, row.zombie) for row in rows)
-        if seen == last or not (adopts or any(row.zombie for row in rows)):
+        if seen == last or not (adopter is not None or any(row.zombie for row in rows)):
             return rows
         last = seen
     raise _changed(f"processes below {host.pid} came or went during each of {MOST_READS} reads of the tree")
 
 
-def _walk(table: ProcessTable, host: ProcessRow) -> tuple[ProcessRow, ...]:
-    lister = _listed_by(table, host)
-    rows = [host]
+def _walk(table: ProcessTable, host: ProcessRow, adopter: int | None) -> tuple[ProcessRow, ...]:
+    other = None if adopter == host.pid else adopter
+    lister = _listed_by(table, [host.pid] if other is None else [host.pid, other])
+    rows = [host] if other is None else [host, *_adopted(table, lister, host, other)]
     for place, parent in enumerate(rows):  # it grows as we go
         if not parent.zombie:  # who has ended has no children any more
             rows[place], children = _family(table, lister, parent)
@@ -100,6 +102,15 @@ def _family(table: ProcessTable, lister: _Lister, parent: ProcessRow) -> tuple[P
     raise _changed(f"process {parent.pid} waited for children during each of {MOST_READS} reads")
 
 
+def _adopted(table: ProcessTable, lister: _Lister, host: ProcessRow, adopter: int) -> list[ProcessRow]:
+    """The orphans that somebody took in for the host: no descendant is older than it is."""
+    listed = lister(adopter)
+    if isinstance(listed, Gone):
+        raise _MemberEndedError
+    rows = [_child(table, pid, adopter, listed.before) for pid in sorted(listed.children - {host.pid})]
+    return [row for row in rows if row.start >= host.start]
+
+
 def _child(table: ProcessTable, pid: int, parent: int, before: int) -> ProcessRow:
     """A listed child, read after the list; a number that is nobody's or a stranger's by now is of one that ended."""
     row = _row(table, pid)
@@ -110,10 +121,10 @@ def _child(table: ProcessTable, pid: int, parent: int, before: int) -> ProcessRo
     return row
 
 
-def _listed_by(table: ProcessTable, host: ProcessRow) -> _Lister:
+def _listed_by(table: ProcessTable, tops: list[int]) -> _Lister:
     """How children are listed: process by process, or from one scan of the machine."""
     if not table.lists_children:
-        below, before = _agreed(table, lambda: _scanned(table, host.pid), f"the list of processes below {host.pid}")
+        below, before = _agreed(table, lambda: _scanned(table, tops), f"the list of processes below {tops[0]}")
         return lambda pid: _Listed(below.get(pid, frozenset()), before)
 
     def listed(pid: int) -> _Listed | Gone:
@@ -134,8 +145,8 @@ def _agreed(table: ProcessTable, read: Callable[[], _Read], what: str) -> tuple[
     raise _changed(f"{what} changed between each of {MOST_READS} reads")
 
 
-def _scanned(table: ProcessTable, host: int) -> dict[int, frozenset[int]]:
-    """Children by parent, of the host and all below it, from one scan of the machine."""
+def _scanned(table: ProcessTable, tops: list[int]) -> dict[int, frozenset[int]]:
+    """Children by parent, of these and all below them, from one scan of the machine."""
     parents = table.parents()
     if isinstance(parents, HiddenTable):
         raise _unavailable(ResourceGap.TABLE_HIDDEN, parents.why)
@@ -143,7 +154,7 @@ def _scanned(table: ProcessTable, host: int) -> dict[int, frozenset[int]]:
         raise _unavailable(ResourceGap.UNREADABLE, parents.why)
     children = _by_parent(parents)
     below: dict[int, frozenset[int]] = {}
-    waiting = [host]
+    waiting = list(tops)
     while waiting:
         pid = waiting.pop()
         if pid not in below:

@@ -156,8 +156,8 @@ class CommandWatch(Watch):
             host = observed_host(table, pid, subject=self._ids.runtime_id, clock=self._clock)
         except (ResourceObservationUnavailable, ResourceObservationUnsupported) as error:
             return error.gap
-        lineage = self._watching.subreaper
-        return TreeObserver(table, host, clock=self._clock, lineage=lineage, subreaper=False)
+        adopts = self._watching.subreaper
+        return TreeObserver(table, host, clock=self._clock, lineage=adopts, adopter=os.getpid() if adopts else None)
 
     def _remark(self, text: str) -> None:
         if text:

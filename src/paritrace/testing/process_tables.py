@@ -108,6 +108,9 @@ class ScriptedTable:
     def now(self) -> int:
         return self._moment
 
+    def age_seconds(self, start: int) -> float:
+        return self._moment - start
+
     def identity(self, pid: int) -> ProcessIdentity:
         process = self._processes.get(pid)
         return ProcessIdentity(
