@@ -222,3 +222,21 @@ def test_at_3_our_own_records_account_for_their_requests_and_group_by_their_cont
     assert found.tokens["input_tokens"].low == 5 + 7
     assert [(cost.basis.currency, cost.sum.low) for cost in found.costs] == [("EUR", 0.25)]
     assert found.durations.num_invocations == 2
+
+
+def test_d_23_when_the_agent_ended_when_the_host_ended_and_why_stand_apart(tmp_path: Path) -> None:
+    """The agent was done after 95 s and right; its process stayed until the timeout of 900 s."""
+    times = {
+        "trial_started_at": "2026-01-01T00:00:00+00:00",
+        "trial_ended_at": "2026-01-01T00:15:00+00:00",
+        "agent_started_at": "2026-01-01T00:00:00+00:00",
+        "agent_ended_at": "2026-01-01T00:01:35+00:00",
+    }
+    run = bench(tmp_path / "run", [trial("a.1", True, "agent_timeout") | times])
+    manifest = manifest_of("terminal-bench", run, base=tmp_path)
+    (tmp_path / "m.json").write_bytes(encode_document(manifest))
+    (found,) = api.summarize(api.load(tmp_path / "m.json")).configurations
+    assert found.stops == {"timeout": 1}
+    assert found.evaluators[0].states == {"evaluated_pass": 1}
+    assert found.durations.task_seconds.observed_sum == 900
+    assert found.durations.invocation_union_seconds.observed_sum == 95
