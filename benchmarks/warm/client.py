@@ -14,7 +14,10 @@ FLAGS = frozenset({"-u", "-B"})
 # What the interpreter or a library reads when it begins: a process that has begun reads it no more.
 READ_AT_START = ("ATEN", "MKL", "NUMBA", "OMP", "OPENBLAS", "PYTHON", "PYTORCH", "TORCH")
 REFUSED = -256  # no exit status and no signal
-READ_LATER = ("PYTHON_EXEC", "TORCHELASTIC_", "TORCH_NCCL_")
+READ_LATER = (
+    *("PYTHON_EXEC", "TORCHELASTIC_", "TORCHINDUCTOR_CACHE_DIR", "TORCH_NCCL_"),
+    *("TORCH_BISECT_", "TORCH_COMPILE_BACKEND"),  # by what is imported once something is compiled
+)
 
 
 def served(arguments: list[str]) -> bool:

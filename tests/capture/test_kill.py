@@ -20,7 +20,7 @@ from tests.cases.captures import DEADLINE_SECONDS, run_python, write_script
 
 # One process begins many captures, so that a kill costs no start of torch: it forks before torch has threads.
 MANY = """
-import os, sys, time
+import gc, os, sys, time
 from pathlib import Path
 import torch
 import paritrace
@@ -44,6 +44,7 @@ def work(number):
 torch.set_num_threads(1)
 with paritrace.trace(place / "first", level=("module", "op"), diff=False):
     torch.nn.Linear(8, 8)(torch.randn(4, 8)).sum().backward()  # what is loaded once is loaded here
+gc.freeze()  # a capture that begins looks through what was made since
 for number in range(int(sys.argv[2])):
     child = os.fork()
     if child == 0:
