@@ -8,13 +8,13 @@ from msgspec.structs import replace
 from paritrace import attempts
 from paritrace.attempts.gaps import AttemptGap
 from paritrace.attempts.lines import Line, Refused, lines_of
-from paritrace.attempts.manifest import Attempt, Configuration, Execution, Request
+from paritrace.attempts.manifest import Attempt, Configuration, Execution, Request, RequestState
 from paritrace.attempts.origins import Origin, Source
 from paritrace.attempts.reading import Seen, Unusable, record_of, result_of
 from paritrace.attempts.result import OfConfiguration, Summary, Warned
 from paritrace.errors import RequestError
 from paritrace.evidence.coverage import CoverageState
-from tests.attempts.written import WHOLE, attempt, loaded, manifest, only, record, result, source, summary, usage
+from tests.attempts.written import FAIL, WHOLE, attempt, loaded, manifest, only, record, result, source, summary, usage
 
 AT = Origin("r")
 
@@ -155,6 +155,23 @@ def test_d_05_one_id_success_and_error_is_a_conflict_and_neither_is_chosen() -> 
         assert only(found).tokens["input_tokens"].coverage.observed == 0
         (warning,) = [one for one in found.warnings if one.code is Warned.CONFLICTING_RECORDS]
         assert warning.about == ("a-t1-1",)
+
+
+def test_at_2_a_conflict_across_configurations_loses_no_planned_attempt() -> None:
+    mine, theirs = attempt("a-t1-1"), attempt("a-t1-1", FAIL, configuration_id="b")
+    found = summary([mine, theirs, attempt("b-t2-1")])
+    assert [one.attempts.observed for one in found.configurations] == [1, 2]
+    assert [one.gaps for one in found.configurations] == [{"identity_conflict": 1}] * 2
+    assert [one.evaluators[0].states.get("evaluated_fail") for one in found.configurations] == [None, None]
+
+
+def test_at_21_a_request_that_nobody_listed_keeps_the_total_open() -> None:
+    listed = (Request("r1", accounting=WHOLE), Request("r2", state=RequestState.UNEXPECTED, accounting=WHOLE))
+    found = only(summary([attempt("a-t1-1", accounting=None, requests=listed)]))
+    assert found.requests == {"result": 1, "unexpected": 1}
+    tokens = found.tokens["input_tokens"]
+    assert (tokens.observed_sum, tokens.high) == (200, None)
+    assert tokens.coverage.gaps == {"request_list_unverified": 1}
 
 
 def test_at_2_the_same_content_twice_is_counted_once_and_said() -> None:

@@ -8,7 +8,7 @@ from msgspec import Struct
 from paritrace.attempts.accounts import Accounting, AccountingSource, PricingBasis, Usage
 from paritrace.attempts.figures import Figure, added, unknown
 from paritrace.attempts.gaps import AttemptGap, Noted
-from paritrace.attempts.manifest import Attempt
+from paritrace.attempts.manifest import Attempt, RequestState
 from paritrace.attempts.pricing import cost_figures, repriced
 from paritrace.attempts.rate_card import RateCard
 from paritrace.attempts.requests import RequestFacts
@@ -99,7 +99,8 @@ def _joined(attempt: Attempt, figures: list[Figure]) -> Figure:
     if not attempt.present:
         return unknown(AttemptGap.RESULT_MISSING)
     own = attempt.accounting is not None and _counts(attempt.accounting)
-    declared = own or attempt.requests_complete
+    unlisted = any(one.state is RequestState.UNEXPECTED for one in attempt.requests)
+    declared = own or (attempt.requests_complete and not unlisted)
     return added(figures, *(() if declared else (AttemptGap.REQUEST_LIST_UNVERIFIED,)))
 
 

@@ -57,8 +57,23 @@ def distinct(attempts: Again, surveyed: Survey) -> Iterator[Attempt]:
         else:
             yield attempt
     for name in sorted(held):
-        first = min(held[name], key=lambda one: msgspec.json.encode(one, order="sorted"))
-        yield _stand_in(first, held[name]) if name in surveyed.identities.conflicting else first
+        if name in surveyed.identities.conflicting:
+            yield from _stand_ins(held[name])
+        else:
+            yield min(held[name], key=_encoded)
+
+
+def _stand_ins(entries: list[Attempt]) -> Iterator[Attempt]:
+    """One attempt without evidence wherever contradicting records place it, so that no planned one is lost."""
+    places: dict[tuple[str, str, str], Attempt] = {}
+    for one in sorted(entries, key=_encoded):
+        places.setdefault((one.configuration_id, one.task_id, one.task_revision), one)
+    for place in sorted(places):
+        yield _stand_in(places[place], entries)
+
+
+def _encoded(attempt: Attempt) -> bytes:
+    return msgspec.json.encode(attempt, order="sorted")
 
 
 def _stand_in(attempt: Attempt, entries: list[Attempt]) -> Attempt:

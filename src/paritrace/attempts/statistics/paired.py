@@ -38,9 +38,9 @@ def paired_difference(differences: Sequence[float], *, level: float) -> Estimate
 def sign_flip(differences: Sequence[float]) -> TestResult:
     """Returns the two-sided sign-flip permutation test of a mean of paired differences (Fisher 1935).
 
-    Exact up to EXACT_PAIRS pairs that differ; beyond that NUM_FLIPS flips are drawn with a fixed seed, fewer where there
-    are thousands of pairs. Pairs without a difference change nothing and are left out of the flips. One pair flipped or
-    not is equally far from zero.
+    Exact up to EXACT_PAIRS pairs that differ; beyond that flips are drawn with a fixed seed: NUM_FLIPS, or fewer where
+    there are thousands of pairs. Pairs without a difference change nothing and are left out of the flips. One pair
+    flipped or not is equally far from zero.
     """
     moved = np.sort(np.array([one for one in differences if one], dtype=float))
     if len(moved) < 2:
