@@ -109,3 +109,22 @@ def test_a_folder_that_is_no_job_is_refused(tmp_path: Path) -> None:
     assert refused.value.code == "not_a_job"
     assert tool_of(tmp_path) is None
     assert tool_of(ALPHA) == "harbor"
+
+
+def test_at_16_one_trial_by_itself_does_not_say_of_how_many() -> None:
+    manifest = manifest_of("harbor", ALPHA / "double-2__vxTSgwT")
+    assert verdicts(manifest) == {"pass": 1}
+    assert [gap.reason for gap in manifest.configurations[0].gaps] == [AttemptGap.ATTEMPT_LIST_UNVERIFIED]
+
+
+def test_at_16_a_trajectory_by_itself_is_an_attempt_whose_totals_are_a_diagnostic() -> None:
+    (attempt,) = manifest_of("harbor", TRAJECTORY).attempts
+    assert attempt.accounting is not None
+    assert attempt.accounting.source is AccountingSource.LEGACY
+    assert attempt.evaluations == ()
+
+
+def test_a_file_that_is_no_trajectory_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(EvidenceError) as refused:
+        manifest_of("harbor", written(tmp_path / "x.json", {"a": 1}), base=tmp_path)
+    assert refused.value.code == "not_a_job"

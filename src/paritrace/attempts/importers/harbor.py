@@ -48,14 +48,24 @@ def is_job(folder: Path) -> bool:
 
 
 def collect(named: Named, collecting: Collecting) -> None:
-    """Adds one job, a folder with `lock.json` or `result.json` and one folder per trial, as one configuration.
+    """Adds a job, one of its trials, or an ATIF trajectory by itself, as one configuration.
+
+    A job is a folder with `lock.json` or `result.json` and one folder per trial. One trial does not say of how many.
 
     Raises:
-        EvidenceError: Refused, `not_a_job`: the folder holds neither.
+        EvidenceError: Refused, `not_a_job`: the path is none of the three.
     """
     evidence = collecting.evidence
-    job = _job(evidence.root(named.path), evidence)
-    trials, unread = _trials(job, evidence)
+    path = evidence.root(named.path)
+    if path.is_file():
+        _collect_trajectory(path, named, collecting)
+        return
+    if (path / TRIAL_LOG).is_file():
+        job = Job(path.parent, None, None, None, Origin(source=evidence.name(path / RESULT)))
+        trials, unread = _trials([path], evidence)
+    else:
+        job = _job(path, evidence)
+        trials, unread = _trials(evidence.files(path), evidence)
     judge = Judge(
         harbor=None if job.lock is None else job.lock.harbor.version,
         binary=all(reward in (0.0, 1.0) for trial in trials for reward in rewards_of(trial.result).values()),
@@ -69,6 +79,47 @@ def collect(named: Named, collecting: Collecting) -> None:
     collecting.add(_configuration(job, named.configuration, attempts, evidence), attempts)
 
 
+def _collect_trajectory(path: Path, named: Named, collecting: Collecting) -> None:
+    """Adds a trajectory by itself: it names no task and no verdict, and its totals are a diagnostic."""
+    evidence = collecting.evidence
+    document = evidence.json(path)
+    value = None if document is None else document.value
+    trajectory = None
+    if document is not None and is_trajectory(value):
+        trajectory = typed(value, Trajectory, evidence, Origin(source=document.source))
+    if document is None or trajectory is None:
+        raise _not_a_job(path, evidence)
+    origin = Origin(source=document.source)
+    name = trajectory.session_id or path.stem
+    legacy = legacy_accounting(trajectory, origin)
+    gap = AttemptGap.USAGE_ABSENT if legacy is None else AttemptGap.LEGACY_ONLY
+    gaps = (Noted(reason=gap, origin=origin), *(legacy.gaps if legacy is not None else ()))
+    attempt = Attempt(
+        attempt_id=name,
+        configuration_id=named.configuration,
+        task_id=name,
+        task_revision="unknown",
+        accounting=legacy,
+        fields={"agent": trajectory.agent.name or None, "model": trajectory.agent.model_name},
+        content_sha256=document.sha256,
+        gaps=gaps,
+        origin=origin,
+    )
+    unverified = Noted(
+        reason=AttemptGap.ATTEMPT_LIST_UNVERIFIED, detail="a trajectory by itself names no task", origin=origin
+    )
+    collecting.add(Configuration(id=named.configuration, gaps=(unverified,), origin=origin), [attempt])
+
+
+def _not_a_job(path: Path, evidence: Evidence) -> EvidenceError:
+    return EvidenceError(
+        f"{path} is not a Harbor job: neither {LOCK} nor {RESULT} can be read there",
+        code="not_a_job",
+        fix="give the job's folder, the one that holds lock.json and a folder for each trial",
+        details=tuple(str(refusal) for refusal in evidence.refusals),
+    )
+
+
 def _job(folder: Path, evidence: Evidence) -> Job:
     found: dict[str, tuple[object, Origin]] = {}
     if folder.is_dir():
@@ -77,12 +128,7 @@ def _job(folder: Path, evidence: Evidence) -> Job:
             if document is not None and document.value is not None:
                 found[name] = (document.value, Origin(source=document.source))
     if RESULT not in found and LOCK not in found:
-        raise EvidenceError(
-            f"{folder} is not a Harbor job: neither {LOCK} nor {RESULT} can be read there",
-            code="not_a_job",
-            fix="give the job's folder, the one that holds lock.json and a folder for each trial",
-            details=tuple(str(refusal) for refusal in evidence.refusals),
-        )
+        raise _not_a_job(folder, evidence)
     origin = next(found[name][1] for name in (RESULT, LOCK, CONFIG) if name in found)
     return Job(
         folder=folder,
@@ -102,10 +148,10 @@ class Unread(Struct, frozen=True):
     origin: Origin | None
 
 
-def _trials(job: Job, evidence: Evidence) -> tuple[list[Trial], list[Unread]]:
+def _trials(folders: Iterable[Path], evidence: Evidence) -> tuple[list[Trial], list[Unread]]:
     trials: list[Trial] = []
     unread: list[Unread] = []
-    for folder in evidence.files(job.folder):
+    for folder in folders:
         if not folder.is_dir() or not ((folder / RESULT).exists() or (folder / CONFIG).exists()):
             continue
         locked = _locked(folder, evidence)
