@@ -99,15 +99,16 @@ def compare_digests(baseline: Recorded, candidate: Recorded, *, settings: Settin
     ours, theirs = _figures(baseline, reading[0], places[0]), _figures(candidate, reading[1], places[1])
     found = Digests(set(), {}, set(), places)
     summed = (_gradients(ours), _gradients(theirs))
-    for key in ours.keys() | theirs.keys():
-        left, right = ours.get(key), theirs.get(key)
-        unlike = key[3] == "grad_norm" and summed[0].get(key[0]) != summed[1].get(key[0])
-        if left is None or right is None or unlike:
+    apart = {step for step in summed[0].keys() | summed[1].keys() if summed[0].get(step) != summed[1].get(step)}
+    for key, left in ours.items():
+        right = theirs.get(key)
+        if left is None or right is None or (key[3] == "grad_norm" and key[0] in apart):
             found.unknown.add(key)
         elif left == right:
             found.equal.add(key)
         else:
             found.different[key] = DigestDifference(*key, left, right, places[0][key], places[1][key])
+    found.unknown.update(theirs.keys() - ours.keys())
     _join_orders(found)
     for key in {
         *_idle_generators(found, ours, theirs),

@@ -80,7 +80,8 @@ def compare(
     kept = KeptSlots((a, b), pairs, masks=settings.masks)
     result = with_elements(result, kept)
     result = with_resume(result, (a, b), settings=settings)
-    result, tokens = with_token_rows(result, (a, b), settings=settings, by=by)
+    without = [frozenset[str]().union(*(rank.without_rows[side] for rank in ranks)) for side in (0, 1)]
+    result, tokens = with_token_rows(result, (a, b), settings=settings, by=by, without=(without[0], without[1]))
     rows = CallRows(compared.rows, regrouped=[rank.regrouped for rank in ranks], kept=kept)
     return Compared(result=result, rows=rows, token_rows=tokens)
 

@@ -11,6 +11,7 @@ from paritrace.compare.call_columns import CallColumns
 from paritrace.compare.detail_store import DetailStore
 from paritrace.compare.distributed import IN_FLIGHT, Distributed, complete
 from paritrace.compare.kept_steps import KeptSteps
+from paritrace.compare.sample_store import SampleStore
 from paritrace.compare.settings import Settings
 from paritrace.compare.shifted_steps import ShiftedJournal
 from paritrace.evidence.call_batches import NO_CALLS, CallBatch
@@ -45,6 +46,7 @@ from paritrace.evidence.codec import Record
 from paritrace.evidence.distributed import Collective, CollectiveCounts, Group, Mesh, Placement, Replicated
 from paritrace.evidence.journal import Block, Loss
 from paritrace.evidence.remarks import Remarks
+from paritrace.evidence.rows import TokenRows
 from paritrace.runs.reading import Run
 from paritrace.runs.views import SessionView
 
@@ -70,7 +72,7 @@ class Recorded:
     state_names: dict[int, StateNames] = field(default_factory=dict[int, StateNames])
     details: DetailStore = field(default_factory=DetailStore)
     states: list[State] = field(default_factory=list[State])
-    state_samples: list[StateSamples] = field(default_factory=list[StateSamples])
+    state_samples: SampleStore = field(default_factory=SampleStore)
     losses: list[LossMark] = field(default_factory=list[LossMark])
     steps: list[StepMark] = field(default_factory=list[StepMark])
     stood_at: dict[int, int] = field(
@@ -87,6 +89,7 @@ class Recorded:
     end: EndMark | None = None
     bytes_lost: int = 0
     tagged: bool = False  # some slot bears a semantics tag (CA-5)
+    has_token_rows: bool = False
 
 
 class Blocked(Protocol):
@@ -291,5 +294,7 @@ def _define(found: Recorded, record: Record | Loss) -> None:
             found.scalars[record.id] = record
         case StateNames():
             found.state_names[record.id] = record
+        case TokenRows():
+            found.has_token_rows = True
         case _:
             pass  # nothing else is a definition

@@ -28,6 +28,7 @@ from paritrace.compare.result import Counts, Group, Ledger, OneSided, Outside, S
 from paritrace.compare.undetermined import by_place, by_reason, one_sided, settled
 
 NOTHING_MEASURED = Ledger(entries=(), total=0)
+NOBODY = frozenset[str]()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,6 +68,10 @@ class RankSummary:
     policy: tuple[Tally, ...] = ()  # what this rank gives to each rule
     coordinate: str = ""  # where the rank stands in its mesh
     ledger: Ledger = NOTHING_MEASURED
+    without_rows: tuple[frozenset[str], frozenset[str]] = (
+        NOBODY,
+        NOBODY,
+    )  # sessions of both sides without rows of tokens
 
 
 def summarise(
@@ -110,7 +115,12 @@ def summarise(
         policy=tallies(of, policy),
         coordinate=coordinate_of(sides[0].distributed.meshes.values()),
         ledger=ledger_of_rank(of, judgement),
+        without_rows=(_without_rows(sides[0]), _without_rows(sides[1])),
     )
+
+
+def _without_rows(side: Recorded) -> frozenset[str]:
+    return NOBODY if side.has_token_rows else frozenset({side.session.session_id})
 
 
 def _last(of: RankComparison) -> Moment | None:

@@ -14,23 +14,26 @@ from paritrace.compare.token_rows_envelope import row_envelope
 from paritrace.compare.token_rows_load import SideRows, load_rows
 from paritrace.runs.reading import Run
 
+Without = tuple[frozenset[str], frozenset[str]]
+"""Sessions of both sides that are known to hold no rows."""
+
 
 def with_token_rows(
-    comparison: Comparison, runs: tuple[Run, Run], *, settings: Settings, by: JudgedBy | None
+    comparison: Comparison, runs: tuple[Run, Run], *, settings: Settings, by: JudgedBy | None, without: Without
 ) -> tuple[Comparison, TokenRowsCompared | None]:
     """The comparison with its rows of tokens, and all of them; unchanged where neither run holds any.
 
     Rows are joined last: what a policy says of them, and of what was joined before, is judged here.
     """
-    found, rows = _with_rows(comparison, runs, settings=settings, by=by)
+    found, rows = _with_rows(comparison, runs, settings=settings, by=by, without=without)
     return with_joined(found, settings.policy), rows
 
 
 def _with_rows(
-    comparison: Comparison, runs: tuple[Run, Run], *, settings: Settings, by: JudgedBy | None
+    comparison: Comparison, runs: tuple[Run, Run], *, settings: Settings, by: JudgedBy | None, without: Without
 ) -> tuple[Comparison, TokenRowsCompared | None]:
-    baseline = load_rows(runs[0], settings=settings, side="baseline")
-    candidate = load_rows(runs[1], settings=settings, side="candidate")
+    baseline = load_rows(runs[0], settings=settings, side="baseline", without=without[0])
+    candidate = load_rows(runs[1], settings=settings, side="candidate", without=without[1])
     if not baseline.parts and not candidate.parts:
         return comparison, None
     samples = Samples()

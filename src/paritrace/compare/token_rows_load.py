@@ -1,6 +1,6 @@
 """Loads the rows of tokens of a run, all ranks together: a token is where its sample is, on whatever rank (CP-27)."""
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -64,8 +64,11 @@ class SideRows:
     undefined: int = 0  # records whose definitions were lost
 
 
-def load_rows(run: Run, *, settings: Settings, side: str) -> SideRows:
+def load_rows(run: Run, *, settings: Settings, side: str, without: Collection[str] = ()) -> SideRows:
     """Read the rows of the compared ranks and steps; of a run without any, its journals are only searched.
+
+    Args:
+        without: ids of sessions that are known to hold none.
 
     Raises:
         EvidenceError: Refused: a journal of another format or of a newer major version.
@@ -74,7 +77,7 @@ def load_rows(run: Run, *, settings: Settings, side: str) -> SideRows:
     for view in run.sessions:
         if settings.ranks is not None and view.rank not in settings.ranks:
             continue
-        if not _holds_rows(run.journal_bytes(view.session_id)):
+        if view.session_id in without or not _holds_rows(run.journal_bytes(view.session_id)):
             continue
         reader = _Reader(found, settings=settings, side=side, rank=view.rank)
         journal, shift = run.journal(view.session_id), settings.shift_of(run.run_id, view.session_id)
