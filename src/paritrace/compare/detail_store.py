@@ -63,7 +63,8 @@ class DetailStore(Mapping[Key, Detail]):
         for start in range(0, len(details), PACKED):
             text = b",".join(details.lines[start : start + PACKED])
             self._starts.append(self._size + start)
-            self._blocks.append(compressor.compress(b"[" + text + b"]"))
+            packed = compressor.compress(b"[" + text + b"]")
+            self._blocks.append(bytes(memoryview(packed)))  # a copy: the other one holds three times its length
         self._size += len(details)
 
     def _unpack(self, block: int) -> list[Detail]:

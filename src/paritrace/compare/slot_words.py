@@ -8,6 +8,7 @@ import numpy.typing as npt
 
 from paritrace.compare.call_columns import CallColumns
 from paritrace.compare.lookups import Interner, looked_up
+from paritrace.evidence.call_batches import narrow
 
 Numbers = npt.NDArray[Any]
 _MIX = (0xBF58476D1CE4E5B9, 0x94D049BB133111EB)
@@ -77,10 +78,10 @@ def slot_words(
     codes = {0: 0} | {place: odd(value) + 1 for place, value in enumerate(calls.odd_values, 1)}
     gaps = {0: 0} | {place: int(not isinstance(value, str)) for place, value in enumerate(calls.odd_values, 1)}
     return SlotWords(
-        names=looked_up(calls.column("name"), names).astype(np.int32),
-        kinds=looked_up(calls.column("kind"), kinds).astype(np.int32),
+        names=narrow(looked_up(calls.column("name"), names)),
+        kinds=narrow(looked_up(calls.column("kind"), kinds)),
         bits=calls.column("bits"),
-        odd=looked_up(calls.column("odd"), codes).astype(np.int32),
+        odd=narrow(looked_up(calls.column("odd"), codes)),
         gaps=looked_up(calls.column("odd"), gaps).astype(np.bool_),
         scalars=looked_up(calls.column("scalars"), scalars),
         first=calls.column("first"),

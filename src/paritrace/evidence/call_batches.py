@@ -50,10 +50,11 @@ class CallBatch:
 def joined(batches: Sequence[CallBatch]) -> CallBatch:
     """All calls of the batches, in their order; whole numbers in as few bytes as hold them."""
     columns = {name: np.concatenate([batch.columns[name] for batch in batches]) for name in COLUMNS}
-    return CallBatch({name: column if name == "bits" else _narrow(column) for name, column in columns.items()})
+    return CallBatch({name: column if name == "bits" else narrow(column) for name, column in columns.items()})
 
 
-def _narrow(column: Numbers) -> Numbers:
+def narrow(column: Numbers) -> Numbers:
+    """The same whole numbers in as few bytes as hold them."""
     low, high = (int(column.min()), int(column.max())) if len(column) else (0, 0)
     for width in WIDTHS:
         bounds = np.iinfo(width)
