@@ -78,3 +78,14 @@ def _print(given: "OfCheck", output: Output) -> None:
         writer_of_check(FORMATS[output.files[0]])(given, Printed())
     else:
         write_screen(check_screen(given.checked))
+        _print_ends(given)
+
+
+def _print_ends(given: "OfCheck") -> None:
+    """What the run's records say of its end, where it did not end well."""
+    from paritrace.cli.output import write_text
+    from paritrace.cli.runs_text import ends_text
+
+    told = "" if given.run is None else ends_text(given.run)
+    if told:
+        write_text(told)

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from paritrace.capture.session import Capture, StagedRank
     from paritrace.capture.settings import CaptureSettings
     from paritrace.evidence.replays import ReplayRequest
+    from paritrace.runs.own_record import OwnRecord
 
 LEVELS = ("digest", "module", "op")
 
@@ -294,7 +295,7 @@ def _run(target: Target, capture: Capture | None, *, estimate: bool, replay: Rep
 
     if capture is None:
         return launch.run(target)
-    ending = _Ending(capture)
+    ending = _Ending(capture, _own_record(capture, target))
     atexit.register(ending)  # runs after the workload's own exit callbacks: registered first, called last
     if estimate:
         from paritrace.capture.estimate import Estimate
@@ -309,11 +310,26 @@ def _run(target: Target, capture: Capture | None, *, estimate: bool, replay: Rep
     return ending.status
 
 
+def _own_record(capture: Capture, target: Target) -> OwnRecord | None:
+    """Begin the record of this launch; storage that fails is told at the end and changes nothing (RR-4).
+
+    A rank in staging has none: what is published of it are its session's files.
+    """
+    from paritrace.runs.own_record import OwnRecord
+
+    if capture.session.signals_dir != capture.session.run_dir:
+        return None
+    record = OwnRecord(capture.session, name=str(target.path))
+    record.begin()
+    return record
+
+
 class _Ending:
     """Ends the capture when the interpreter ends, and says on stderr what was captured."""
 
-    def __init__(self, capture: Capture) -> None:
+    def __init__(self, capture: Capture, record: OwnRecord | None) -> None:
         self._capture = capture
+        self._record = record
         self._process = os.getpid()
         self.status: int | None = None
         self.estimate: Estimate | None = None
@@ -337,6 +353,8 @@ class _Ending:
         if self.estimate is not None:
             self.estimate.workload_ended()
         capture = self._capture
+        if self._record is not None:
+            self._record.end(self.status)
         interrupted = self.status is None or self.status == 130
         capture.end(
             SessionStatus.INTERRUPTED if interrupted else SessionStatus.COMPLETED,
@@ -345,6 +363,10 @@ class _Ending:
         if capture.failure is not None:
             note(f"{capture.failure.outcome.value}: {capture.failure.message} [{capture.failure.code}]")
             note(f"    fix: {capture.failure.fix}; the workload was not disturbed, the run is incomplete")
+        if self._record is not None and self._record.record.trouble is not None:
+            trouble = self._record.record.trouble
+            note(f"{trouble.outcome.value}: {trouble.message} [{trouble.code}]")
+            note(f"    fix: {trouble.fix}; the workload was not disturbed, its run record is incomplete")
         if self.estimate is not None:
             self.estimate.close()
         note(f"paritrace: {capture.summary} -> {capture.session.run_dir}")

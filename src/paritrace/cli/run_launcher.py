@@ -5,10 +5,13 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Iterator
+from pathlib import Path
 from typing import cast
 
 import click
 from click.core import ParameterSource
+
+from paritrace.cli.output import note
 
 STORE_OPTIONS = frozenset(
     {
@@ -35,15 +38,29 @@ def launch(ctx: click.Context, text: str, *, capture: bool, staged: tuple[str, .
     Raises:
         RequestError: Refused: `bad_launcher`, `no_launcher`.
     """
-    from paritrace.process.foreground import run_in_our_place
     from paritrace.process.launchers import Workload, launcher_command
 
     name, *arguments = cast(tuple[str, ...], ctx.params["workload"])
     workload = Workload(name, tuple(arguments), bool(ctx.params["module"]))
     launcher = launcher_command(text, python=sys.executable)
     options = (*options_of(ctx, without=NOT_PASSED_ON), f"--launched-by={text}", *staged)
-    command = launcher.captured(workload, options) if capture else launcher.of(workload)
-    return run_in_our_place(command, environment=os.environ)
+    if not capture:
+        from paritrace.process.foreground import run_in_our_place
+
+        return run_in_our_place(launcher.of(workload), environment=os.environ)
+    return _recorded(launcher.captured(workload, options), Path(ctx.params["output"]))
+
+
+def _recorded(command: tuple[str, ...], output: Path) -> int:
+    """Run it in our place, with a record of its end and of the ends of its ranks in the run directory."""
+    from paritrace.runs.recorded_launch import record_launch
+
+    done = record_launch(command, output)
+    if done.record.trouble is not None:
+        note(f"{done.record.trouble.outcome.value}: {done.record.trouble.message} [{done.record.trouble.code}]")
+        note(f"    fix: {done.record.trouble.fix}; the launcher was not disturbed, its run record is incomplete")
+    assert done.status is not None
+    return done.status
 
 
 def options_of(ctx: click.Context, *, without: frozenset[str]) -> Iterator[str]:

@@ -12,7 +12,10 @@ from paritrace.evidence.gaps import Gap
 from paritrace.evidence.journal import Loss
 from paritrace.runs.attendance import in_words
 from paritrace.runs.catalog import Catalog, RunLine
-from paritrace.runs.record_words import record_words
+from paritrace.runs.death_reading import death_page
+from paritrace.runs.reading import Run
+from paritrace.runs.record_reading import read_records
+from paritrace.runs.record_words import death_words, record_words
 from paritrace.runs.showing import RunSummary, SessionSummary
 from paritrace.runs.verify import Finding, Verification
 
@@ -70,6 +73,19 @@ def _records(summary: RunSummary) -> Iterator[str]:
     for record in summary.records[:MAX_ROWS]:
         yield from record_words(record)
     yield from _left_out(len(summary.records))
+    if summary.death is not None:
+        yield from death_words(summary.death)
+
+
+def ends_text(run: Run) -> str:
+    """Return what a run's records say of ends that were no success, and its page at death; "" where all was well."""
+    records = read_records(run.folder)
+    page = death_page(run, records)
+    bad = [one for one in records if one.end is None or one.end.stop is not None]
+    lines = [line for one in bad[:MAX_ROWS] for line in record_words(one)]
+    lines += _left_out(len(bad))
+    lines += [] if page is None else death_words(page)
+    return "\n".join(f"[ended]     {_printable(line)}" for line in lines)
 
 
 def verification_text(found: Verification) -> str:

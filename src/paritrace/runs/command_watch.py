@@ -13,6 +13,7 @@ from paritrace.process import left_behind as leaving
 from paritrace.process.cgroup_evidence import OomCount
 from paritrace.process.cgroups import Cgroups
 from paritrace.process.commands import CommandEnd, Watch
+from paritrace.process.kernel_log import KernelLog, xids
 from paritrace.process.memory_watch import MemoryFacts, MemoryWatch
 from paritrace.process.own_cgroup import OwnCgroup, make_cgroup
 from paritrace.process.resources import ResourceSnapshot
@@ -32,6 +33,7 @@ class Watching(Struct, frozen=True):
         exclusive: the user's word that nothing else runs in our cgroup.
         cgroup: make a cgroup for the command, so that this needs no word.
         sample_seconds: sample the tree at this interval.
+        device_errors: name the errors of NVIDIA devices (Xid) that the kernel logs meanwhile.
         subreaper: adopt the command's orphans, so that daemons stay in the tree.
     """
 
@@ -39,6 +41,7 @@ class Watching(Struct, frozen=True):
     cgroup: bool = False
     sample_seconds: float | None = None
     subreaper: bool = False
+    device_errors: bool = False
 
 
 class CommandWatch(Watch):
@@ -61,6 +64,7 @@ class CommandWatch(Watch):
         self._memory: MemoryWatch | None = None
         self._own: OwnCgroup | None = None
         self._sampler: Sampler | None = None
+        self._devices: KernelLog | None = None
         self._pid = 0
         self._since = 0
 
@@ -93,6 +97,8 @@ class CommandWatch(Watch):
 
     def started(self, pid: int) -> None:
         self._pid = pid
+        if self._watching.device_errors:
+            self._devices = KernelLog()
         self._since = leaving.start_ticks(pid) or 0
         if self._watching.sample_seconds is not None:
             self._sample(pid, self._watching.sample_seconds)
@@ -106,6 +112,11 @@ class CommandWatch(Watch):
             _, self.sampled = self._sampler.stop()
         if self._memory is not None:
             self.memory = self._memory.after(ours=self._ours())
+        if self._devices is not None:
+            self._remark(self._devices.trouble)
+            for error in xids(self._devices.records()):
+                self._remark(f"the kernel logged Xid {error.number} of device {error.device}")
+            self._devices.close()
 
     def reaped(self, end: CommandEnd) -> None:
         """Take what only shows once the command was waited for: adopted ones that ended, and who is left."""

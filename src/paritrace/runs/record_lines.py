@@ -9,6 +9,7 @@ from paritrace.evidence.gaps import Gap, ResourceGap, RunGap
 from paritrace.evidence.ids import ProcessIdentity
 from paritrace.process.adapter_protocol import ReportedUsage
 from paritrace.process.cgroup_evidence import OomCount
+from paritrace.process.exit_watch import SeenExit
 from paritrace.process.resources import ResourceSnapshot
 from paritrace.process.samples import SampleSummary
 from paritrace.process.stop_facts import Stop, StopFacts
@@ -136,6 +137,7 @@ class End(Struct, frozen=True, tag_field="line", tag="end", forbid_unknown_field
     sampled: SampleSummary | None = None
     sampled_gap: Gap[ResourceGap] | None = None
     waited_cpu_seconds: float | Gap[RecordGap] = Gap(RecordGap.UNAVAILABLE)
+    exits: tuple[SeenExit, ...] = ()  # of a launcher: the ends of its ranks on this machine, in their order
 
 
 Line = Start | End

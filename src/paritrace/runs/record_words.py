@@ -10,6 +10,7 @@ from paritrace.runs.record_lines import End
 from paritrace.runs.stop import bracketing_rise, exit_words
 
 if TYPE_CHECKING:
+    from paritrace.runs.death import DeathPage
     from paritrace.runs.record_reading import ReadRecord
 
 
@@ -24,6 +25,19 @@ def record_words(read: "ReadRecord") -> Iterator[str]:
     if read.end is not None:
         yield from (f"  {line}" for line in end_words(read.end))
     yield from (f"  {line}" for line in (*read.remarks, *read.problems))
+
+
+def death_words(page: "DeathPage") -> Iterator[str]:
+    """Yield the page at death: who stopped first and why we say so, each rank's last signs, what was in flight."""
+    yield f"at its end: {page.first}"
+    yield from (f"  {line}" for line in page.why)
+    for one in page.ranks:
+        step = "no step ended" if isinstance(one.last_step, Gap) else f"last step that ended {one.last_step}"
+        call = "no call recorded" if isinstance(one.last_call, Gap) else f"last recorded call {one.last_call}"
+        yield f"  rank {one.rank}: {step}; {call}"
+        yield from (f"    {frame}" for frame in (() if isinstance(one.stack, Gap) else one.stack))
+    yield from (f"  in flight: {line}" for line in page.in_flight or ("nothing that was recorded",))
+    yield from (f"  {source.name}: {source.state.value}: {source.detail}" for source in page.sources)
 
 
 def _who(read: "ReadRecord") -> str:

@@ -13,6 +13,7 @@ from paritrace.evidence.gaps import Gap, gap_of, value_of
 from paritrace.files import LOCAL, Files
 from paritrace.process.commands import CommandEnd, run_command
 from paritrace.process.commands import Start as CommandStart
+from paritrace.process.exit_watch import SeenExit
 from paritrace.process.stop_facts import ExchangeEnd, StopFacts, StopGap
 from paritrace.runs.command_watch import CommandWatch, Watching
 from paritrace.runs.record_lines import (
@@ -58,12 +59,14 @@ def record_command(
     request: CommandRequest,
     *,
     started: Callable[[RunRecord], None] = lambda _: None,
+    exits: Callable[[], tuple[SeenExit, ...]] = tuple,
     files: Files = LOCAL,
     clock: Clock = SYSTEM,
 ) -> RecordedCommand:
     """Run the command to its end and record it; must be called on the main thread.
 
-    `started` is called beside the running command, for what may come after its start. A record that cannot be written
+    `started` is called beside the running command, for what may come after its start; `exits` once it has ended, for
+    the ends of others that were seen meanwhile. A record that cannot be written
     changes nothing: `record.trouble` says so.
 
     Raises:
@@ -86,7 +89,7 @@ def record_command(
             return RecordedCommand(start, end, record, None, refusal=error.message)
         watch.reaped(ended)
         end = _end_line(ids, _facts(ended, watch), watch, began_ns=ended.started_ns, clock=clock)
-        end = replace(end, waited_cpu_seconds=ended.cpu_seconds)
+        end = replace(end, waited_cpu_seconds=ended.cpu_seconds, exits=exits())
         record.end(end)
         return RecordedCommand(start, end, record, ended.status)
     finally:

@@ -99,6 +99,12 @@ class OpenSession:
         self._live.append(row)
         return row.attachment_id
 
+    def hold_live(self, name: str, kind: AttachmentKind, path: Path) -> None:
+        """Register a file that this process goes on extending, with the next write of the envelope."""
+        row = live_row(name, kind, path, session_id=self.session_id, run_dir=self.run_dir, files=self._files)
+        self._waiting.append(row)
+        self._live.append(row)
+
     def commit_live(self, attachment_id: str) -> None:
         """Register the present length and digest of a live file, over the unchanged prefix registered before."""
         row = self._live_row(attachment_id)
@@ -202,9 +208,14 @@ class OpenSession:
             status=status,
             ended_unix_ns=ended_unix_ns,
             counts=receipt,
-            files={_file_name(row): _sealed_file(row) for row in sealed},
+            files={name: _sealed_file(row) for row in sealed if (name := self._own_file(row))},
         )
         write_document(self.directory / RECEIPT_NAME, document, files=self._files)
+
+    def _own_file(self, row: Attachment) -> str:
+        """The name of a file in the session's own folder, "" for one that lies elsewhere in the run."""
+        path = self.run_dir / (row.path or "")
+        return path.name if path.parent.resolve() == self.directory.resolve() else ""
 
     def _update(self, change: Callable[[Envelope], Envelope]) -> None:
         with self._files.locked(self.run_dir / LOCK_NAME, clock=self._clock):
@@ -224,10 +235,6 @@ class OpenSession:
             if row.attachment_id == attachment_id:
                 return row
         raise InternalError(f"{attachment_id} is not live", code="not_live", fix="report this")
-
-
-def _file_name(row: Attachment) -> str:
-    return "" if row.path is None else Path(row.path).name
 
 
 def _sealed_file(row: Attachment) -> SealedFile:

@@ -10,6 +10,8 @@ from paritrace.evidence.gaps import Gap, RunGap
 from paritrace.evidence.journal import Account, Loss
 from paritrace.evidence.remarks import Remarks
 from paritrace.runs.attendance import Attendance
+from paritrace.runs.death import DeathPage
+from paritrace.runs.death_reading import death_page
 from paritrace.runs.envelope import Envelope, ReceiptDocument
 from paritrace.runs.reading import Run
 from paritrace.runs.receipts import mismatches
@@ -53,10 +55,12 @@ class RunSummary(Struct, frozen=True):
     sessions: tuple[SessionSummary, ...]
     ranks: tuple[Attendance, ...] = ()  # which ranks wrote a session and a receipt, restart by restart
     records: tuple[ReadRecord, ...] = ()  # since 1.1: how what was run came to its end, record by record
+    death: DeathPage | None = None  # since 1.1: of several ranks that did not all end well
 
 
 def summarise(run: Run) -> RunSummary:
     """Read every journal of the run once and say what it holds."""
+    records = read_records(run.folder)
     return RunSummary(
         format=FORMAT,
         version=VERSION,
@@ -66,7 +70,8 @@ def summarise(run: Run) -> RunSummary:
         unknown_fields=run.unknown_fields,
         sessions=tuple(_session(view, run) for view in run.sessions),
         ranks=run.attendance,
-        records=read_records(run.folder),
+        records=records,
+        death=death_page(run, records),
     )
 
 
