@@ -16,6 +16,7 @@ from paritrace.reports.attempts.words import (
     estimate_in_words,
     fractions_lines,
     gap_in_words,
+    incidence_in_words,
     interval_in_words,
     judge_title,
     number,
@@ -91,6 +92,7 @@ def _configuration(one: OfConfiguration) -> Iterator[Part]:
         found.append(("mean over tasks", estimate_in_words(judge.mean_over_tasks)))
         found.append(("mean over attempts", estimate_in_words(judge.mean_over_attempts)))
         found += pass_at_k_lines(judge)
+        found.append(("passed by a time", incidence_in_words(judge.time_to_pass)))
         yield Part(f"{name}: {judge_title(judge)}", tuple(found), level=3)
     yield _spend(one, name)
     yield _times(one, name)
@@ -228,6 +230,9 @@ def _detail(one: AttemptDetail) -> Iterator[tuple[str, str]]:
     yield from (("diagnostic, in no total", harmless(text)) for text in one.legacy)
     for scope, seconds in one.seconds.items():
         yield f"{scope} seconds", "not recorded" if seconds is None else number(seconds)
+    if one.invocation_seconds:
+        each = ["not recorded" if seconds is None else number(seconds) for seconds in one.invocation_seconds]
+        yield "invocations, seconds", _listed(each)
     yield from (("resource", harmless(text)) for text in one.resources)
     for request in one.requests:
         gaps = ", ".join(str(gap.reason) for gap in request.gaps)

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from paritrace.attempts.details import evaluator_name
 from paritrace.attempts.figures import Sum
 from paritrace.attempts.result import Fractions, OfConfiguration, OfEvaluator, PairOf
+from paritrace.attempts.statistics.durations import Incidence
 from paritrace.attempts.statistics.records import Absent, Estimate, Interval, TestResult
 from paritrace.evidence.coverage import CoverageState, in_words
 from paritrace.evidence.gaps import Gap
@@ -108,6 +109,16 @@ def pass_at_k_lines(judge: OfEvaluator) -> list[tuple[str, str]]:
         )
         for one in judge.pass_at_k
     ]
+
+
+def incidence_in_words(found: Incidence | Absent) -> str:
+    """Returns the cumulative incidence of a pass, with what was censored and what competes."""
+    if isinstance(found, Absent):
+        return gap_in_words(found)
+    counted = f"{found.num_passes:,} passed, {found.num_fails:,} ended otherwise, {found.num_censored:,} timed out (censored)"
+    if not found.seconds:
+        return f"0 ({counted})"
+    return f"{found.incidence[-1]:.3f} by {number(found.seconds[-1])} s ({counted})"
 
 
 def judge_title(judge: OfEvaluator) -> str:
