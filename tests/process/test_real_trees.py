@@ -81,7 +81,10 @@ def test_rs3_a_process_whose_first_thread_has_ended_lives_and_holds_memory() -> 
 
 
 DAEMON = (
-    "\nif os.fork() == 0:\n    os.setsid()\n    if os.fork(): os._exit(0)\n    signal.pause()\n"  # twice, as daemons do
+    "\nread, write = os.pipe()\n"
+    "if os.fork() == 0:\n"
+    "    os.setsid()\n    if os.fork(): os._exit(0)\n"  # twice, as daemons do
+    "    os.close(write)\n    os.read(read, 1)\n    os._exit(0)\n"  # it ends with the host
     "os.wait()\nsay()"
 )
 
