@@ -1,6 +1,7 @@
 """What a run was asked for: program, arguments, folder, launcher; kept in it so that it can be run again (CP-15)."""
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -10,7 +11,9 @@ from paritrace.evidence import codec
 from paritrace.evidence.gaps import CaptureGap, Gap
 from paritrace.evidence.versions import Reading, reading_of
 from paritrace.runs.envelope import Attachment, AttachmentKind
-from paritrace.runs.reading import Run
+
+if TYPE_CHECKING:
+    from paritrace.runs.reading import Run  # loads NumPy, which a workload may want to set up first (CA-18)
 
 FORMAT = "paritrace-request"
 VERSION = "1.0"
@@ -53,7 +56,7 @@ def encode_request(request: RunRequest) -> bytes:
     return codec.encode_document(replace(request, sources={}, environment_names=()))
 
 
-def request_of(run: Run) -> RunRequest:
+def request_of(run: "Run") -> RunRequest:
     """What a run was asked for, with the digests of the sources that it recorded.
 
     Raises:
@@ -131,6 +134,6 @@ def _sources(attachments: tuple[Attachment, ...], request: RunRequest) -> dict[s
     return found
 
 
-def _names(run: Run) -> tuple[str, ...]:
+def _names(run: "Run") -> tuple[str, ...]:
     surroundings = [row.surroundings for row in run.envelope.sessions if row.surroundings is not None]
     return surroundings[0].environment_names if surroundings else ()
