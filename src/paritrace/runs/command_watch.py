@@ -15,15 +15,15 @@ from paritrace.process.cgroups import Cgroups
 from paritrace.process.commands import CommandEnd, Watch
 from paritrace.process.kernel_log import KernelLog, xids
 from paritrace.process.memory_watch import MemoryFacts, MemoryWatch
-from paritrace.process.own_cgroup import OwnCgroup, make_cgroup
 from paritrace.process.resources import ResourceSnapshot
 from paritrace.process.samples import SampleSummary
-from paritrace.process.sampling import Sampler
 from paritrace.process.stop_facts import Exited, Left, Signalled, Victim
 from paritrace.runs.record_lines import Ids
 
 if TYPE_CHECKING:
     from paritrace.process.observing import TreeObserver
+    from paritrace.process.own_cgroup import OwnCgroup
+    from paritrace.process.sampling import Sampler
 
 
 class Watching(Struct, frozen=True):
@@ -82,6 +82,8 @@ class CommandWatch(Watch):
         cgroups = self._cgroups
         scope = cgroups.scope_of(os.getpid())
         if self._watching.cgroup and not isinstance(scope, Gap):
+            from paritrace.process.own_cgroup import make_cgroup  # loaded only where it is asked for: a start costs
+
             made = make_cgroup(scope, name=self._ids.invocation_id)
             if isinstance(made, Gap):
                 self._remark(f"no cgroup of its own: {made.detail or made.gap.value}")
@@ -151,6 +153,8 @@ class CommandWatch(Watch):
         if isinstance(observer, Gap):
             self.sampled = observer
             return
+        from paritrace.process.sampling import Sampler
+
         self._sampler = Sampler(observer.final, interval_seconds=seconds, clock=self._clock)
         self._sampler.start()
 
