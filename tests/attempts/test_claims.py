@@ -49,7 +49,7 @@ def test_n_14_robust_holds_in_about_two_per_cent_of_true_nulls() -> None:
 
 
 @pytest.mark.slow
-def test_n_14_robust_holds_in_two_per_cent_of_many_true_nulls() -> None:
+def test_n_14_robust_holds_in_two_to_three_per_cent_of_many_true_nulls() -> None:
     _, robust, by_bounds = simulated(4000, seed=15)
     assert 0.012 < robust < 0.03
     assert by_bounds > 0.2
