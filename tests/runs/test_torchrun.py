@@ -8,7 +8,6 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks import warm
 from paritrace.compare.checks import check
 from paritrace.compare.checks_result import Outcome
 from paritrace.compare.engine import compare
@@ -61,11 +60,11 @@ def launched(
     """Start the training on two ranks through `--launcher`."""
     if not (folder / "train.py").exists():
         (folder / "train.py").write_text(TRAINING)
-    launcher = " ".join([warm.python(), "-m", "torch.distributed.run", *options])
+    launcher = " ".join([sys.executable, "-m", "torch.distributed.run", *options])
     return subprocess.Popen(
         [sys.executable, "-m", "paritrace", "run", "-o", run, "--launcher", launcher, "train.py", *arguments],
         cwd=folder,
-        env=warm.environment(),
+        env={**os.environ, "OMP_NUM_THREADS": "1"},
         stdout=subprocess.DEVNULL,
         stderr=subprocess.PIPE,
         text=True,
