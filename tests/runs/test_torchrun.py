@@ -1,5 +1,6 @@
 """A real launcher: ranks, restarts, two agents, a rank that is killed (EV-13, CA-1, CA-3, CA-16)."""
 
+import os
 import socket
 import subprocess
 import sys
