@@ -114,7 +114,7 @@ class _Translator:
             entries=compact((levels == LEVELS[Level.MODULE]) & (scopes != 0), "b"),
             keys=self._keys(calls, labels, index_of, levels=levels, collectives=collectives),
             inputs=evidence.fingerprints,
-            links=compact(np.where(links >= 0, index_of.places(links), -1), "q"),
+            links=compact(np.where(links >= 0, index_of.places(links), -1), "i"),
             replays=compact((calls.column("flags") & RECOMPUTE) != 0, "b"),
             labels=labels,
             tree=tree,
@@ -163,7 +163,7 @@ class _Translator:
     def _streams(self, calls: CallColumns, collectives: Mapping[int, CollectiveFacts]) -> Sequence[int]:
         pairs, where = pairs_of(calls.column("context"), calls.column("thread"))
         plain = np.array([self._stream(context, thread, None) for context, thread in pairs], dtype=np.int64)
-        found = compact(plain[where] if pairs else where, "q")
+        found = compact(plain[where] if pairs else where, "i")
         for i, facts in collectives.items():
             found[i] = self._stream(calls[i].context, calls[i].thread, facts)
         return found
@@ -194,7 +194,7 @@ class _Translator:
         used = np.where(nowhere, -1, np.where(inside, -2, sites))
         pairs, where = pairs_of(calls.column("function"), used)
         plain = np.array([self._key(self._functions[function], site) for function, site in pairs], dtype=np.int64)
-        found = compact(plain[where] if pairs else where, "q")
+        found = compact(plain[where] if pairs else where, "i")
         for i, facts in collectives.items():
             found[i] = self._key((int(levels[i]), "collective", facts.operation), int(used[i]))
         return found
