@@ -44,11 +44,19 @@ def launch(ctx: click.Context, text: str, *, capture: bool, staged: tuple[str, .
     workload = Workload(name, tuple(arguments), bool(ctx.params["module"]))
     launcher = launcher_command(text, python=sys.executable)
     options = (*options_of(ctx, without=NOT_PASSED_ON), f"--launched-by={text}", *staged)
-    if not capture:
+    command = launcher.captured(workload, options) if capture else launcher.of(workload)
+    if not capture or _taken(Path(ctx.params["output"])):
         from paritrace.process.foreground import run_in_our_place
 
-        return run_in_our_place(launcher.of(workload), environment=os.environ)
-    return _recorded(launcher.captured(workload, options), Path(ctx.params["output"]))
+        return run_in_our_place(command, environment=os.environ)
+    return _recorded(command, Path(ctx.params["output"]))
+
+
+def _taken(output: Path) -> bool:
+    """Whether the ranks will be refused, so that nothing of ours is written beside another start's evidence."""
+    from paritrace.runs.recorded_launch import is_over
+
+    return is_over(output)
 
 
 def _recorded(command: tuple[str, ...], output: Path) -> int:

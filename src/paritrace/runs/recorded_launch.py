@@ -8,8 +8,10 @@ from paritrace.errors import ParitraceError, RequestError
 from paritrace.evidence.gaps import Gap
 from paritrace.files import LOCAL, Files
 from paritrace.process.exit_watch import ExitWatch, SeenExit, Watched
-from paritrace.process.identity import own_identity
+from paritrace.process.identity import Life, liveness, own_identity
 from paritrace.runs.command_watch import Watching
+from paritrace.runs.documents import read_envelope
+from paritrace.runs.envelope import Session, SessionStatus
 from paritrace.runs.record_lines import AdapterKind
 from paritrace.runs.record_reading import read_record
 from paritrace.runs.record_rows import record_folders, register_record
@@ -54,6 +56,21 @@ class RankExits:
         return Watched(
             name=start.context.values.get("session_id", folder.name), pid=who.pid, start_ticks=who.start_ticks
         )
+
+
+def is_over(run_dir: Path, *, files: Files = LOCAL) -> bool:
+    """Say whether a directory holds a run of which no session goes on: what is launched into it will be refused."""
+    try:
+        envelope = read_envelope(run_dir, files=files)
+    except ParitraceError:  # not one of ours: the ranks say so
+        return True
+    if envelope is None or not envelope.sessions:  # without sessions: one whose ranks write to staging
+        return False
+    return all(row.status is not SessionStatus.RUNNING or _is_gone(row) for row in envelope.sessions)
+
+
+def _is_gone(row: Session) -> bool:
+    return liveness(row.process).life is Life.GONE
 
 
 def record_launch(

@@ -115,7 +115,9 @@ def incidence_in_words(found: Incidence | Absent) -> str:
     """Returns the cumulative incidence of a pass, with what was censored and what competes."""
     if isinstance(found, Absent):
         return gap_in_words(found)
-    counted = f"{found.num_passes:,} passed, {found.num_fails:,} ended otherwise, {found.num_censored:,} timed out (censored)"
+    counted = (
+        f"{found.num_passes:,} passed, {found.num_fails:,} ended otherwise, {found.num_censored:,} timed out (censored)"
+    )
     if not found.seconds:
         return f"0 ({counted})"
     return f"{found.incidence[-1]:.3f} by {number(found.seconds[-1])} s ({counted})"
