@@ -1,6 +1,7 @@
 """PF-3: what a capture costs a training step: CPU time of the process, bytes per call, peak memory."""
 
 import argparse
+import importlib
 import os
 import resource
 import statistics
@@ -28,7 +29,7 @@ WARM_STEPS = 1  # definitions, caches
 STEPS = 3
 ALWAYS = (0, 1 << 30)
 BARE = "bare"
-GOALS = {"off": 1.01, "digest": 1.003, "module": 1.05, "op": 1.45, "op with moments": 1.75}
+GOALS = {"off": 1.01, "digest": 1.003, "module": 1.05, "callsite": 1.35, "op": 1.45, "op with moments": 1.75}
 MEMORY_GOAL = 1.05
 BYTES_GOALS = {"op": (200, 60), "op with moments": (800, 350)}
 
@@ -54,12 +55,31 @@ def modes(folder: Path) -> dict[str, Callable[[], AbstractContextManager[object]
         "off": lambda: off(folder),
         "digest": lambda: trace("digest"),
         "module": lambda: trace("module"),
+        "callsite": lambda: rewritten(trace("callsite")),
         "op": lambda: trace("op"),
         "op with moments": lambda: trace("op", statistics=True),
         "DebugMode, no hashes": DebugMode,
         "DebugMode, norms of outputs": debug_norms,
         "DebugMode, norms of inputs and outputs": lambda: debug_norms(inputs=True),
     }
+
+
+class Rewritten(NamedTuple):
+    """The workload out of a file that was rewritten as it was imported."""
+
+    training: Training
+
+
+@contextmanager
+def rewritten(trace: AbstractContextManager[object]) -> Iterator[Rewritten]:
+    """Import the workload anew inside a capture, which so observes its calls."""
+    name = Training.__module__
+    plain = sys.modules.pop(name)
+    try:
+        with trace:
+            yield Rewritten(importlib.import_module(name).Training())
+    finally:
+        sys.modules[name] = plain
 
 
 @contextmanager
@@ -92,10 +112,11 @@ def measure(folder: Path) -> dict[str, list[float]]:
 
 def _round(training: Training, context: Callable[[], AbstractContextManager[object]]) -> float:
     costs: list[float] = []
-    with context():
+    with context() as inside:
+        trained = inside.training if isinstance(inside, Rewritten) else training
         for number in range(WARM_STEPS + STEPS):
             started = time.process_time()
-            training.step()
+            trained.step()
             if number >= WARM_STEPS:
                 costs.append(time.process_time() - started)
     return statistics.median(costs)
@@ -124,9 +145,10 @@ def print_peak_memory(mode: str) -> None:
     """Train some steps in this process and print its peak memory in MiB."""
     with tempfile.TemporaryDirectory() as folder:
         training = Training()
-        with modes(Path(folder))[mode]():
+        with modes(Path(folder))[mode]() as inside:
+            trained = inside.training if isinstance(inside, Rewritten) else training
             for _ in range(WARM_STEPS + STEPS):
-                training.step()
+                trained.step()
     print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024)
 
 

@@ -46,3 +46,10 @@ def test_a_black_box_that_costs_too_much_is_given_up() -> None:
     assert plan.observed(6) == DIGEST
     assert not plan.is_kept(6)
     assert plan.written(8) == DIGEST
+
+
+def test_call_sites_are_given_up_after_operators_and_before_modules() -> None:
+    plan = LevelPlan(CaptureSettings(levels=WINDOW | {Level.CALLSITE}, steps=(0, 100)))
+    assert [plan.lower(0) for _ in range(4)] == [Level.CALLSITE, Level.MODULE, Level.DIGEST, None]
+    plan = LevelPlan(CaptureSettings(levels=DIGEST | {Level.CALLSITE}, steps=(0, 100)))
+    assert [plan.lower(0) for _ in range(2)] == [Level.DIGEST, None]

@@ -50,7 +50,7 @@ def test_every_operator_that_is_said_to_overwrite_exists_and_writes() -> None:
     """A name that torch no longer has would be a rule that never fires."""
     from paritrace.capture.pytorch import operators
 
-    for name in (*operators._OVERWRITES, *operators._PARTLY, "_foreach_zero_", "_foreach_copy_"):
+    for name in (*operators.OVERWRITES, *operators._PARTLY, "_foreach_zero_", "_foreach_copy_"):
         packet = vars(torch.ops.aten).get(name) or getattr(torch.ops.aten, name)
         for overload in packet.overloads():
             found = facts(getattr(packet, overload))

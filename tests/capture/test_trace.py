@@ -135,7 +135,6 @@ def test_off_is_off(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize(
     ("arguments", "code"),
     [
-        ({"level": "callsite"}, "level_unsupported"),
         ({"level": "modul"}, "level_unsupported"),
         ({"level": ("op", "kernel")}, "level_unsupported"),
         ({"steps": "x"}, "bad_steps"),

@@ -204,8 +204,8 @@ def test_a_damaged_header_does_not_close_the_journal() -> None:
     ("first", "code"),
     [
         (b'{"format":"other-tool","version":"1.0"}\n', "foreign_journal"),
-        (HEAD.replace(b'"version":"1.2"', b'"version":"2.0"'), "newer_version"),
-        (HEAD.replace(b'"version":"1.2"', b'"version":"one"'), "foreign_journal"),
+        (HEAD.replace(b'"version":"1.3"', b'"version":"2.0"'), "newer_version"),
+        (HEAD.replace(b'"version":"1.3"', b'"version":"one"'), "foreign_journal"),
     ],
 )
 def test_a_foreign_journal_is_refused_by_name(first: bytes, code: str) -> None:
@@ -216,7 +216,7 @@ def test_a_foreign_journal_is_refused_by_name(first: bytes, code: str) -> None:
 
 
 def test_a_later_minor_version_is_read_on_with_its_surplus_counted() -> None:
-    head = HEAD.replace(b'"version":"1.2"', b'"version":"1.7","mood":"calm"')
+    head = HEAD.replace(b'"version":"1.3"', b'"version":"1.7","mood":"calm"')
     extra = LINES[0].replace(b'"text"', b'"hint":{"x":[1]},"text"')
     records, losses, account = read(head + extra + b'{"type":"mood"}\n' + LINES[1])
     assert [record for record in records if isinstance(record, Name)] == NAMES[:2]
@@ -226,7 +226,7 @@ def test_a_later_minor_version_is_read_on_with_its_surplus_counted() -> None:
 
 
 def test_damage_in_a_later_minor_version_is_a_loss_as_ever() -> None:
-    head = HEAD.replace(b'"version":"1.2"', b'"version":"1.7"')
+    head = HEAD.replace(b'"version":"1.3"', b'"version":"1.7"')
     _, losses, _ = read(head + b'{"type":"name","id":"x","text":"y"}\n{torn\n' + LINES[0])
     assert [loss.reason for loss in losses] == [LossReason.INVALID, LossReason.MALFORMED]
 

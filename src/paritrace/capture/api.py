@@ -46,7 +46,8 @@ class trace(ContextDecorator):  # noqa: N801  used as a function: with paritrace
 
     Args:
         run: the run directory; it must not hold a run of another start.
-        level: level or levels: `"digest"`, `"module"`, `"op"`; default module (and digest, which is always on).
+        level: level or levels: `"digest"`, `"module"`, `"callsite"`, `"op"`; default module (and digest, always on).
+            `"callsite"` observes the calls of files that are imported inside.
         steps: `(first, end)` half-open or `"A:B"`; default `(0, 3)`. Bounds the levels above `digest`.
         mesh: what the ranks mean, `"dp=2,tp=4"`, the last dimension varying fastest, where torch does not show it.
         regions, statistics, max_bytes, select, exclude, deterministic, sources, diff, argv, rows: as the options of

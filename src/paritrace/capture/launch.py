@@ -22,6 +22,7 @@ class Target:
     """A workload that is found and compiled, but not yet run."""
 
     code: CodeType
+    source: bytes
     path: Path
     spec: importlib.machinery.ModuleSpec | None  # None for a script, as the interpreter has it
     package: str | None
@@ -42,6 +43,7 @@ def find_script(script: str, arguments: tuple[str, ...]) -> Target:
         ) from None
     return Target(
         code=_compiled(source, path, script),
+        source=source,
         path=path,
         spec=None,
         package=None,
@@ -64,8 +66,10 @@ def find_module(name: str, arguments: tuple[str, ...]) -> Target:
     if spec is None or spec.origin is None or not isinstance(spec.loader, importlib.machinery.SourceFileLoader):
         raise RequestError(f"no Python module {name} to run", code="no_module", fix="check the name after -m")
     path = Path(spec.origin).absolute()
+    source = path.read_bytes()
     return Target(
-        code=_compiled(path.read_bytes(), path, name),
+        code=_compiled(source, path, name),
+        source=source,
         path=path,
         spec=spec,
         package=spec.parent,

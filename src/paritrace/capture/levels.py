@@ -8,9 +8,10 @@ from paritrace.evidence.calls import Level
 Levels = frozenset[Level]
 DIGEST: Levels = frozenset({Level.DIGEST})
 WINDOW: Levels = frozenset({Level.DIGEST, Level.MODULE, Level.OP})
-_CEILINGS = (Level.OP, Level.MODULE, Level.DIGEST)  # each lower than the one before
+_CEILINGS = (Level.OP, Level.CALLSITE, Level.MODULE, Level.DIGEST)  # each lower than the one before
 _ALLOWED: dict[Level, Levels] = {
-    Level.OP: WINDOW,
+    Level.OP: WINDOW | {Level.CALLSITE},
+    Level.CALLSITE: frozenset({Level.DIGEST, Level.MODULE, Level.CALLSITE}),
     Level.MODULE: frozenset({Level.DIGEST, Level.MODULE}),
     Level.DIGEST: DIGEST,
 }
@@ -58,10 +59,11 @@ class LevelPlan:
 
     def lower(self, step: int) -> Level | None:
         """Give up the highest level observed at this step, for good; the level that is left, or None at `digest`."""
-        given_up = highest(self.observed(step))
+        observed = self.observed(step)
+        given_up = highest(observed)
         if given_up is Level.DIGEST:
             return None
-        self.ceiling = _CEILINGS[_CEILINGS.index(given_up) + 1]
+        self.ceiling = highest(observed - {given_up})
         return self.ceiling
 
 

@@ -100,8 +100,9 @@ class Recorder:
 
     def count(self, reason: CountedGap, detail: str, *, number: int = 1) -> None:
         """Count a gap; its place is written for the first ones of each reason."""
-        self.gaps[reason] += number
-        if self.gaps[reason] <= MAX_GAP_MARKS:
+        before = self.gaps[reason]
+        self.gaps[reason] = before + number
+        if before < MAX_GAP_MARKS:
             self.emit(calls.GapMark(reason, number, detail, self.steps.step))
 
     def end_step(self, to: int | None = None) -> None:

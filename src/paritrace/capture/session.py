@@ -17,6 +17,7 @@ import msgspec
 from paritrace.capture.arrival import WhenImported
 from paritrace.capture.blackbox import BlackBox, black_box, box_record
 from paritrace.capture.budget import Budget
+from paritrace.capture.callsites import CallSites
 from paritrace.capture.declared_mesh import declared_mesh, require_mesh
 from paritrace.capture.levels import WINDOW
 from paritrace.capture.recorder import Recorder
@@ -31,6 +32,7 @@ from paritrace.clock import SYSTEM, Clock
 from paritrace.errors import HostError, ParitraceError
 from paritrace.evidence import calls
 from paritrace.evidence.blackbox import Cause
+from paritrace.evidence.calls import Level
 from paritrace.evidence.gaps import CountedGap, Gap
 from paritrace.files import LOCAL, Files
 from paritrace.process.identity import own_identity
@@ -83,6 +85,7 @@ class Capture:
         self._upcasting: Upcasting | None = None
         self.failure: ParitraceError | None = None
         self._box: BlackBox | None = None
+        self.callsites = CallSites(recorder) if Level.CALLSITE in settings.levels else None
         self._termination = Termination(self._terminated)
         self._writer = writer
         self._settings = settings
@@ -103,6 +106,8 @@ class Capture:
         """Observe from now on, or from when the workload imports torch."""
         self.keep_sources()  # the main script's, so that a run killed in its first step has it
         self._spawned.install()
+        if self.callsites is not None:
+            self.callsites.install()
         self._arrival.install()
 
     def name_step(self, step: int) -> None:
@@ -151,7 +156,7 @@ class Capture:
 
             self._upcasting = Upcasting(self._settings.upcast)
             self._upcasting.install()  # before our own mode, which so sees what was lifted
-        self.observer = TorchObserver(self.recorder)
+        self.observer = TorchObserver(self.recorder, None if self.callsites is None else self.callsites.expressions)
         self.observer.start()
 
     def _tell(self, facts: TorchFacts) -> None:
@@ -208,6 +213,8 @@ class Capture:
             self.observer.stop()
         if self._box is not None:
             self._box.finish()
+        if self.callsites is not None:
+            self.callsites.remove()
         code = self.recorder.sites.workload_files()
         self.keep_sources()
         self.recorder.emit(calls.CodeMark(code))

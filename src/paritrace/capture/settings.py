@@ -17,7 +17,7 @@ DEFAULT_MAX_BYTES = 2 << 30  # CA-2
 DEFAULT_REGIONS = 4  # CA-6
 DEFAULT_DUMP_BYTES = 1 << 30  # CA-9: some hundred activations of a model with billions of parameters
 DEFAULT_BLACK_BOX_BYTES = 256 << 20  # 20 steps of 100 modules with 1 kB a slot take some 10 MB; this bounds large ones
-SUPPORTED_LEVELS = frozenset({Level.DIGEST, Level.MODULE, Level.OP})
+SUPPORTED_LEVELS = frozenset({Level.DIGEST, Level.MODULE, Level.CALLSITE, Level.OP})
 _SIZE = re.compile(r"^(\d+)\s*(B|KiB|MiB|GiB|TiB|kB|MB|GB|TB)?$")
 _PERCENT = re.compile(r"^(\d{1,6}(?:\.\d{1,6})?)\s*%$")
 _UNITS = {
@@ -76,6 +76,7 @@ class CaptureSettings:
     max_bytes: int = DEFAULT_MAX_BYTES
     queue_full: QueueFull = QueueFull.BLOCK
     selection: Selection = field(default_factory=Selection)
+    callsite_files: tuple[str, ...] = ()  # patterns of files rewritten beside the workload's own (CA-10)
     sources: bool = True
     diff: bool = True
     argv: bool = True
@@ -168,7 +169,7 @@ def _unsupported(names: Iterable[str]) -> RequestError:
     return RequestError(
         f"level {', '.join(sorted(map(str, names)))} is not available in this version",
         code="level_unsupported",
-        fix="use digest, module or op",
+        fix="use digest, module, callsite or op",
     )
 
 

@@ -96,6 +96,14 @@ class Sites:
             frame = frame.f_back
         return Place(site if site >= 0 else self.nowhere, self.nowhere, outside)
 
+    def place_in(self, code: CodeType, instruction: int) -> Place:
+        """The sites of a call whose frame is gone: a library's code does not tell who called it."""
+        site = self._site(code, instruction)
+        region = self._regions.get(id(code))
+        if region is None:
+            region = self._enter(code)
+        return Place(site, site if region is Region.WORKLOAD else self.nowhere)
+
     def recomputes(self, frame: FrameType | None) -> bool:
         """Whether a call made during a backward pass repeats a checkpointed forward: the checkpoint called it, rather
         than an engine. A reentrant checkpoint runs an engine of its own, and what that calls is backward."""
@@ -107,6 +115,18 @@ class Sites:
                 return region is Region.CHECKPOINT
             frame = frame.f_back
         return False
+
+    def is_workload(self, path: str) -> bool:
+        """Whether a file is one of the workload's own."""
+        return self._region(path) is Region.WORKLOAD
+
+    def spelled(self, path: str) -> str:
+        """What a file is called in evidence."""
+        return self._spell(path)[1]
+
+    def digest(self, path: str) -> str | Gap[CaptureGap]:
+        """SHA-256 of a file's text, which is kept with the run as that of a call site is (CA-26)."""
+        return self._facts(path).digest
 
     def file(self, site: int) -> str:
         """The file of a site, as it is spelt in evidence."""

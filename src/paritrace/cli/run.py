@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from paritrace.evidence.replays import ReplayRequest
     from paritrace.runs.own_record import OwnRecord
 
-LEVELS = ("digest", "module", "op")
+LEVELS = ("digest", "module", "callsite", "op")
 
 
 @click.command(
@@ -42,9 +42,15 @@ LEVELS = ("digest", "module", "op")
     "levels",
     multiple=True,
     type=click.Choice(LEVELS),
-    help="What to record, repeatable: digest (always on), module, op [default: module].",
+    help="What to record, repeatable: digest (always on), module, callsite, op [default: module].",
 )
-@click.option("--steps", metavar="A:B", help="Steps at which module and op are recorded, half-open [default: 0:3].")
+@click.option(
+    "--callsite-files",
+    multiple=True,
+    metavar="P",
+    help="Record the calls of these files too at level callsite: transformers/models/llama/*.",
+)
+@click.option("--steps", metavar="A:B", help="Steps at which more than digest is recorded, half-open [default: 0:3].")
 @click.option("--ranks", metavar="R", default="all", show_default=True, help="Ranks to capture: all, or 0,1.")
 @click.option(
     "--mesh", metavar="M", help="What the ranks mean, last dimension fastest: dp=2,tp=4 [default: torch's own]."
@@ -240,6 +246,7 @@ def _settings(options: dict[str, object], *, ranks: tuple[int, ...] | None) -> C
         dump=Selection(select=() if estimate else _texts(options["dump"])),
         golden=() if estimate else _texts(options["golden"]),
         dump_bytes=parse_bytes(str(options["dump_bytes"])),
+        callsite_files=_texts(options["callsite_files"]),
         sources=not options["no_sources"],
         diff=not options["no_diff"],
         argv=not options["no_argv"],
@@ -295,6 +302,8 @@ def _run(target: Target, capture: Capture | None, *, estimate: bool, replay: Rep
 
     if capture is None:
         return launch.run(target)
+    if capture.callsites is not None:
+        target = capture.callsites.main(target)
     ending = _Ending(capture, _own_record(capture, target))
     atexit.register(ending)  # runs after the workload's own exit callbacks: registered first, called last
     if estimate:

@@ -14,6 +14,7 @@ from msgspec import Struct, field
 
 from paritrace.evidence.allocator import OutOfAcceleratorMemory
 from paritrace.evidence.blackbox import BlackBox, Trigger
+from paritrace.evidence.callsites import RewrittenFile
 from paritrace.evidence.definition import Definition
 from paritrace.evidence.distributed import (
     Collective,
@@ -28,7 +29,7 @@ from paritrace.evidence.gaps import CaptureGap, CountedGap, Gap
 from paritrace.evidence.rows import RowAddresses, TokenRows
 
 FORMAT = "paritrace-calls"
-VERSION = "1.2"
+VERSION = "1.3"
 
 
 class Level(StrEnum):
@@ -304,6 +305,7 @@ Mark = (
     | Dumped
     | Golden
     | GoldenGradient
+    | RewrittenFile
     | EndMark
 )
 

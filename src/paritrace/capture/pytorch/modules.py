@@ -18,20 +18,18 @@ from torch.nn.modules import module as torch_module
 from torch.utils.hooks import RemovableHandle
 
 from paritrace.capture.pytorch.flatten import tensors
+from paritrace.capture.pytorch.full_slots import FullSlots
 from paritrace.capture.pytorch.goldens import Goldens
 from paritrace.capture.pytorch.internals import is_compiled, watch_gradient, without_function_modes
-from paritrace.capture.pytorch.kinds import KnownKind
-from paritrace.capture.pytorch.memory import RELEASED, holds_bytes
-from paritrace.capture.pytorch.parts import part_of
 from paritrace.capture.pytorch.registers import Registers
 from paritrace.capture.pytorch.scopes import Entered
-from paritrace.capture.pytorch.storages import IN_FLIGHT, UNINITIALISED, WriteLog
+from paritrace.capture.pytorch.storages import WriteLog
 from paritrace.capture.pytorch.token_rows import RowObserver
 from paritrace.capture.pytorch.wrappers import class_name, original_class
 from paritrace.capture.recorder import Recorder
 from paritrace.evidence import calls
-from paritrace.evidence.calls import Flag, How, Level, OriginKind, Phase
-from paritrace.evidence.gaps import CaptureGap, CountedGap, Gap
+from paritrace.evidence.calls import Flag, Level, OriginKind, Phase
+from paritrace.evidence.gaps import CountedGap
 
 _is_compiling = torch.compiler.is_compiling
 
@@ -61,11 +59,9 @@ class ModuleObserver:
     ) -> None:
         self._recorder = recorder
         self._rows = rows
-        self._kinds = registers.kinds
+        self._slots = FullSlots(recorder.definitions, registers, log)
         self._names = registers.names
         self._scopes = registers.scopes
-        self._summaries = registers.summaries
-        self._log = log
         self._dumps = registers.dumps
         self.goldens = (
             None
@@ -110,8 +106,8 @@ class ModuleObserver:
         details: list[calls.Detail] = []
         named = f"paritrace.observe({name})"
         self._open_dump(record, self._recorder.definitions.module(self._scopes.scope), place.site, named)
-        self._add(tensor, "tensor", (record, "i"), inputs, details)
-        self._add(tensor, "out", (record, "o"), outputs, details)
+        self._slots.add(tensor, "tensor", (record, "i"), inputs, details)
+        self._slots.add(tensor, "out", (record, "o"), outputs, details)
         function = recorder.definitions.function(named, Level.MODULE)
         self._emit(entered, function, Flag(0), (tuple(inputs), tuple(outputs)))
         for detail in details:
@@ -201,60 +197,23 @@ class ModuleObserver:
         slots: list[calls.Slot] = []
         details: list[calls.Detail] = []
         for path, tensor in (*tensors(args, "args"), *tensors(kwargs, "kwargs")):
-            self._add(tensor, path, (record, "i"), slots, details)
+            self._slots.add(tensor, path, (record, "i"), slots, details)
         for kind, members in (
             (OriginKind.PARAMETER, module.named_parameters(recurse=False)),
             (OriginKind.BUFFER, module.named_buffers(recurse=False)),
         ):
             for name, tensor in members:
-                self._add(tensor, name, (record, "i"), slots, details)
+                self._slots.add(tensor, name, (record, "i"), slots, details)
                 slots[-1] = self._owned(slots[-1], kind, module, name)
         return tuple(slots), tuple(details)
 
     def _owned(self, slot: calls.Slot, kind: OriginKind, module: torch.nn.Module, name: str) -> calls.Slot:
         """A module's own parameter has its name, also where nothing was seen to make it, as when FSDP gathered it."""
-        definitions = self._recorder.definitions
         owner = self._names.of_module(module)
-        if owner is None or slot.source != definitions.origin(OriginKind.UNKNOWN, ""):
+        if owner is None or slot.source != self._slots.unknown:
             return slot
+        definitions = self._recorder.definitions
         return msgspec.structs.replace(slot, source=definitions.origin(kind, f"{owner}.{name}" if owner else name))
-
-    def _add(
-        self,
-        tensor: torch.Tensor,
-        path: str,
-        where: tuple[int, str],
-        slots: list[calls.Slot],
-        details: list[calls.Detail],
-    ) -> None:
-        record, side = where
-        kind = self._kinds.of(tensor)
-        name = self._recorder.definitions.name(path)
-        source = -1 if side == "o" else self._source(tensor, kind.readable)
-        part = part_of(tensor)
-        gap = self._unreadable(part, kind)
-        if gap is not None:
-            slots.append(calls.Slot(name, kind.id, gap, source))
-        else:
-            detail, bits = self._summaries.detail(part, kind, call=record, side=side, slot=len(slots))
-            slots.append(calls.Slot(name, kind.id, bits, source, How.READ))
-            details.append(detail)
-        if self._dumps is not None:
-            self._dumps.slot(slots[-1], part, kind, (record, side, len(slots) - 1))
-
-    def _unreadable(self, part: torch.Tensor, kind: KnownKind) -> Gap[CaptureGap] | None:
-        """Why there are no bytes of a tensor to read now."""
-        if not kind.readable:
-            return kind.geometry.gap or UNINITIALISED
-        if not holds_bytes(part, kind.geometry, part.data_ptr()):
-            return RELEASED
-        return IN_FLIGHT if self._log.in_flight(part, kind) else None
-
-    def _source(self, tensor: torch.Tensor, readable: bool) -> tuple[int, int] | int:
-        kind = self._kinds.of(tensor)
-        if not readable:
-            return self._recorder.definitions.origin(OriginKind.UNKNOWN, "")
-        return self._log.source(part_of(tensor), kind)
 
     def _record(self, module: torch.nn.Module, entered: Entered, output: Any) -> None:
         recorder = self._recorder
@@ -269,7 +228,7 @@ class ModuleObserver:
             recorder.count(CountedGap.NOT_OBSERVABLE_COMPILED, self._names.of_module(module) or type(module).__name__)
             self._root.compiled_region_left()
         for path, tensor in tensors(output, "out"):
-            self._add(tensor, path, (entered.record, "o"), slots, details)
+            self._slots.add(tensor, path, (entered.record, "o"), slots, details)
         function = recorder.definitions.function(class_name(module), Level.MODULE)
         kept = self._dumps is not None and self._dumps.is_open(entered.record)
         self._emit(entered, function, flags, (entered.inputs, tuple(slots)))
@@ -337,7 +296,7 @@ class ModuleObserver:
         details: list[calls.Detail] = []
         if kept and self._dumps is not None:
             self._dumps.open(record)
-        self._add(gradient, path, (record, "o"), slots, details)
+        self._slots.add(gradient, path, (record, "o"), slots, details)
         now = recorder.now_ns()
         recorder.emit(
             calls.Call(

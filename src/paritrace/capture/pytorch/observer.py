@@ -6,6 +6,7 @@ import os
 import sys
 import threading
 import weakref
+from collections.abc import Sequence
 from typing import Any
 
 import torch
@@ -13,6 +14,7 @@ import torch
 from paritrace.capture.own_time import OwnTime
 from paritrace.capture.pytorch.allocator import AllocatorObserver, Where, allocator_here
 from paritrace.capture.pytorch.backward import BackwardObserver
+from paritrace.capture.pytorch.callsites import CallSiteObserver
 from paritrace.capture.pytorch.counters import CollectiveCounter
 from paritrace.capture.pytorch.flatten import tensors
 from paritrace.capture.pytorch.internals import (
@@ -35,6 +37,8 @@ from paritrace.capture.pytorch.scalers import ScalerObserver
 from paritrace.capture.pytorch.token_rows import RowObserver
 from paritrace.capture.pytorch.works import WorkObserver
 from paritrace.capture.recorder import Recorder
+from paritrace.capture.rewriting import probes
+from paritrace.capture.rewriting.tree import CallExpression
 from paritrace.capture.token_rows import Rows
 from paritrace.evidence.calls import Level, OriginKind
 from paritrace.evidence.gaps import CountedGap, Gap
@@ -43,7 +47,8 @@ from paritrace.evidence.gaps import CountedGap, Gap
 class TorchObserver:
     """Observes the thread it was made on."""
 
-    def __init__(self, recorder: Recorder) -> None:
+    def __init__(self, recorder: Recorder, expressions: Sequence[CallExpression] | None = None) -> None:
+        """`expressions`: the rewritten calls by their number, which may still grow; None where none are."""
         self._recorder = recorder
         self._thread = threading.get_ident()
         registers = self._registers = Registers.of(recorder)
@@ -53,6 +58,11 @@ class TorchObserver:
         )
         self._rows = RowObserver(recorder, registers, log=self._ops.log, here=self._here)
         self._modules = ModuleObserver(recorder, registers, log=self._ops.log, root=self, rows=self._rows)
+        self._callsites = (
+            None
+            if expressions is None
+            else CallSiteObserver(recorder, registers, log=self._ops.log, expressions=expressions)
+        )
         self._backward = BackwardObserver(recorder, begins=self._backward_begins, ended=self._backward_ended)
         self._optimizers = OptimizerObserver(begins=self._optimizer_begins, ended=self._optimizer_ended)
         self._scalers = ScalerObserver(skipped=self._optimizer_skipped)
@@ -77,6 +87,8 @@ class TorchObserver:
         own_time.cover(self._modules, "_enter", "_record", "_record_gradient", "observe")
         if self._modules.goldens is not None:
             own_time.cover(self._modules.goldens, "ended", "gradient")
+        if self._callsites is not None:
+            own_time.cover(self._callsites, "_begin", "_hand_in", "_hand_in_last", "_return")
         own_time.cover(self._rows, "declare", "observe", "left")
         own_time.cover(self._ops, "begin", "end", "raised", "unwraps", "_begin_region")
         own_time.cover(self._ops.collectives, "work_waited", "waiting_ended", "backward_ended")
@@ -93,6 +105,8 @@ class TorchObserver:
         self._pipelines.install()
         self._guarded(self._counter.begin)
         self._guarded(self._watch_allocator)
+        if self._callsites is not None:
+            probes.listen(self._callsites.probes())
         self._live = True
         self._set_active(True)
 
@@ -102,6 +116,8 @@ class TorchObserver:
             return
         self._set_active(False)
         self._live = False
+        if self._callsites is not None:
+            self._callsites.stop()
         self._close_last_step()
         self._modules.remove()
         self._backward.remove()
@@ -204,6 +220,8 @@ class TorchObserver:
             self._registers.dumps.step_ended()
             self._modules.goldens.step_ended()
         self._rows.step_ended()
+        if self._callsites is not None:
+            self._callsites.count_faults()
         self._apply_levels()
 
     def _begin_step(self) -> None:
@@ -307,6 +325,8 @@ class TorchObserver:
     def _set_active(self, active: bool) -> None:
         self._modules.active = active
         self._backward.active = active
+        if self._callsites is not None:
+            self._callsites.active = active
         self._ops.active = False
         if active:
             self._apply_levels()

@@ -9,7 +9,7 @@ import torch
 
 from paritrace.capture.pytorch.collectives import CollectiveFacts, facts_of
 
-_OVERWRITES = frozenset(
+OVERWRITES = frozenset(
     (
         "copy_",
         "fill_",
@@ -43,7 +43,7 @@ _PARTLY = frozenset(
         "fill_diagonal_",
     )
 )
-_ALLOCATES = ("empty", "new_empty", "_empty_affine_quantized")
+ALLOCATES = ("empty", "new_empty", "_empty_affine_quantized")
 REGION = "inductor.compiled_region"
 WITHOUT_TENSORS = frozenset({"profiler"})  # namespaces of bookkeeping that reaches the dispatcher
 # Running statistics are written in training, which these schemas do not declare.
@@ -112,14 +112,14 @@ def describe(func: Any, function_id: int) -> Operator:
     if collective is not None:
         written |= collective.written
         outs |= collective.unread
-    overwrites: set[int | str] = {0, "self"} if name in _OVERWRITES or _is_random_fill(name) else set[int | str]()
+    overwrites: set[int | str] = {0, "self"} if name in OVERWRITES or _is_random_fill(name) else set[int | str]()
     return Operator(
         name=str(func),
         base=name.replace("_", "").lower(),
         written=frozenset(written),
         overwritten=frozenset((outs | overwrites) & written),
         inplace=bool(written) and not outs and name not in _UNDECLARED_WRITES,
-        uninitialised=name.startswith(_ALLOCATES),
+        uninitialised=name.startswith(ALLOCATES),
         seeded=torch.Tag.nondeterministic_seeded in func.tags,
         function_id=function_id,
         partly=name in _PARTLY,

@@ -149,6 +149,20 @@ class WriteLog:
         """What produced a tensor, without reading it."""
         return self._source(self.entry(tensor)[0], kind, tensor.data_ptr())
 
+    def made(self, tensor: torch.Tensor, kind: KnownKind, *, by: tuple[int, int], uninitialised: bool) -> None:
+        """A call has returned this tensor, where operators are not watched: who else writes it is not known."""
+        entry, fresh = self.entry(tensor)
+        entry.producers[(tensor.data_ptr(), kind.view)] = by
+        if fresh and uninitialised and kind.geometry.num_elements:
+            entry.unwritten = True
+
+    def unwritten(self, tensor: torch.Tensor, kind: KnownKind) -> bool:
+        """Whether some of what a tensor covers was allocated and never written, as far as was seen."""
+        entry = self._entries.get(storage_id(tensor))
+        if entry is None or entry.unwritten is False:
+            return False
+        return self._holds_unwritten(entry, tensor, kind, tensor.data_ptr())
+
     def name(self, tensor: torch.Tensor, kind: KnownKind, origin: int) -> None:
         """This tensor is a parameter, a buffer or another named thing, until the step ends."""
         if kind.readable:
