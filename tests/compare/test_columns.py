@@ -8,8 +8,10 @@ from msgspec.structs import replace
 
 from paritrace.compare.call_columns import CallColumns
 from paritrace.compare.detail_store import DetailStore
-from paritrace.compare.lookups import IdIndex, looked_up, pairs_of
-from paritrace.evidence.calls import Call, Detail, Slot
+from paritrace.compare.lookups import IdIndex, distinct, looked_up, pairs_of
+from paritrace.compare.sample_store import SampleStore
+from paritrace.compare.verdicts import Verdict, Verdicts
+from paritrace.evidence.calls import Call, Detail, Slot, StateSamples
 from paritrace.evidence.gaps import CaptureGap, Gap
 from paritrace.testing.strategies import A_CALL, call_rows, detail_rows
 
@@ -85,3 +87,31 @@ def test_a_table_that_lacks_a_value_says_so() -> None:
 def test_pairs_are_numbered_in_the_order_of_appearance() -> None:
     pairs, where = pairs_of(np.array([5, 2, 5, 2]), np.array([1, 1, 1, 0]))
     assert (pairs, where.tolist()) == ([(5, 1), (2, 1), (2, 0)], [0, 1, 0, 2])
+
+
+@pytest.mark.parametrize("far", [0, 1 << 40])
+def test_values_far_apart_are_counted_as_near_ones_are(far: int) -> None:
+    first, second = np.array([5, 2, 5 + far, 2]), np.array([1, 1, 1, 0])
+    pairs, where = pairs_of(first, second)
+    assert [pairs[n] for n in where.tolist()] == list(zip(first.tolist(), second.tolist(), strict=True))
+    assert list(dict.fromkeys(where.tolist())) == list(range(len(pairs)))
+    assert distinct(first).tolist() == sorted(set(first.tolist()))
+
+
+@pytest.mark.parametrize("samples", ["", "0aff", "0AFF", "0af", "0a ff", "no"])
+def test_samples_come_back_as_they_were(samples: str) -> None:
+    record = StateSamples(3, 0, "begin", 1, (samples, "00"))
+    store = SampleStore()
+    store.append(record)
+    assert list(store) == [record]
+    assert len(store) == 1
+
+
+def test_verdicts_read_as_a_dict() -> None:
+    found, wanted = Verdicts(4), dict[int, Verdict]()
+    for i, outputs in ((2, (0,)), (0, (0,)), (3, ())):
+        found[i] = wanted[i] = Verdict((), outputs, False, 1, (), ())
+    assert dict(found) == dict(sorted(wanted.items()))
+    assert list(found) == [0, 2, 3]
+    assert (found.get(1), found.get(9), len(found), len(found.kinds)) == (None, None, 3, 2)
+    assert found.told([len(kind.outputs) for kind in found.kinds], np.int64).tolist() == [1, 0, 1, 0]
