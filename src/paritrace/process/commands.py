@@ -203,8 +203,11 @@ class _Alarm:
 
     def __enter__(self) -> None:
         if self._seconds is not None:
-            self._before = signal.signal(signal.SIGALRM, lambda *_: self._act())
+            self._before = signal.signal(signal.SIGALRM, self._ring)
             signal.setitimer(signal.ITIMER_REAL, self._seconds)
+
+    def _ring(self, number: int, frame: FrameType | None) -> None:
+        self._act()
 
     def __exit__(self, *_: object) -> None:
         if self._seconds is not None:

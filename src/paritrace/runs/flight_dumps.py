@@ -3,6 +3,7 @@
 import io
 import json
 import pickle
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any, cast
 
@@ -10,6 +11,7 @@ from paritrace.errors import EvidenceError
 
 MAX_DUMP_BYTES = 256 << 20  # a buffer of 20,000 entries with stacks is a tenth of this
 MOST_SHOWN = 5
+MOST_FRAMES = 20
 OPEN_STATES = frozenset({"scheduled", "started"})
 
 
@@ -37,8 +39,9 @@ def open_operations(data: bytes, *, name: str) -> tuple[tuple[str, ...], tuple[s
 def _entries(data: bytes, name: str) -> list[dict[str, Any]]:
     try:
         found: Any = json.loads(data) if data[:1] in b"{[" else _Plain(io.BytesIO(data)).load()
-        entries = found["entries"] if isinstance(found, dict) else found
-        return [cast("dict[str, Any]", entry) for entry in entries if isinstance(entry, dict)]
+        if isinstance(found, dict):
+            found = cast("dict[str, Any]", found)["entries"]
+        return _dictionaries(found)
     except Exception as error:  # noqa: BLE001  a damaged pickle raises anything
         raise EvidenceError(
             f"{Path(name).name} is no flight recorder dump of plain values: {type(error).__name__}: {error}",
@@ -50,16 +53,19 @@ def _entries(data: bytes, name: str) -> list[dict[str, Any]]:
 def _words(entry: dict[str, Any]) -> str:
     number = entry.get("collective_seq_id", entry.get("seq_id", "?"))
     group = entry.get("process_group") or entry.get("pg_id", "?")
-    told = group[-1] if isinstance(group, list | tuple) and group else group
-    return f"{entry.get('profiling_name', 'an operation')} number {number} of group {told}: {entry.get('state')}"
+    if isinstance(group, list | tuple) and group:
+        group = cast("Sequence[Any]", group)[-1]
+    return f"{entry.get('profiling_name', 'an operation')} number {number} of group {group}: {entry.get('state')}"
 
 
 def _stack(entry: dict[str, Any]) -> tuple[str, ...]:
-    frames = entry.get("frames")
+    frames: list[Any] | None = entry.get("frames")
     if not isinstance(frames, list):
         return ()
-    return tuple(
-        f"{frame.get('filename')}:{frame.get('line')} {frame.get('name')}"
-        for frame in frames[:20]
-        if isinstance(frame, dict)
-    )
+    shown = _dictionaries(frames[:MOST_FRAMES])
+    return tuple(f"{frame.get('filename')}:{frame.get('line')} {frame.get('name')}" for frame in shown)
+
+
+def _dictionaries(values: Iterable[Any]) -> list[dict[str, Any]]:
+    """Those of a dump's values that are dictionaries, as all of them should be."""
+    return [cast("dict[str, Any]", value) for value in values if isinstance(value, dict)]
