@@ -1,5 +1,6 @@
 """The record of a launcher: its own end, and the ends of the ranks that it started as the kernel shows them (RS-13)."""
 
+import shutil
 from contextlib import suppress
 from pathlib import Path
 
@@ -79,20 +80,27 @@ def record_launch(
     """Run a launcher in our place and record it in the run directory that its ranks make.
 
     Raises:
-        RequestError: Refused, code `no_launcher`: it could not be started.
+        RequestError: Refused, code `no_launcher`: it could not be started. Where there is no such program, nothing is
+            written.
     """
+    if shutil.which(command[0]) is None:
+        raise _no_launcher(f"cannot start {command[0]}: no such program")
     exits = RankExits(run_dir, files=files, clock=clock)
     watching = Watching(device_errors=True)
     request = CommandRequest(command, run_dir, kind=AdapterKind.LAUNCHER, watching=watching)
     done = record_command(request, started=lambda _: exits.start(), exits=exits.stop, files=files, clock=clock)
     _register(run_dir, done.record, files=files, clock=clock)
     if done.status is None:
-        raise RequestError(
-            done.refusal,
-            code="no_launcher",
-            fix="check that it is installed and on PATH, or write `python -m torch.distributed.run` for torchrun",
-        )
+        raise _no_launcher(done.refusal)
     return done
+
+
+def _no_launcher(why: str) -> RequestError:
+    return RequestError(
+        why,
+        code="no_launcher",
+        fix="check that it is installed and on PATH, or write `python -m torch.distributed.run` for torchrun",
+    )
 
 
 def _register(run_dir: Path, record: RunRecord, *, files: Files, clock: Clock) -> None:
