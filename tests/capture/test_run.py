@@ -248,7 +248,7 @@ def test_without_a_run_directory_it_is_refused_and_off_needs_none(
     assert "[no_output]" in done.stderr
     monkeypatch.setenv("PARITRACE_MODE", "off")
     for options in ((), ("-o", "run")):
-        done = run_python("-m", "paritrace", "run", *options, "good.py", directory=tmp_path)
+        done = run_python("-m", "paritrace", "run", *options, "good.py", directory=tmp_path, cold=True)
         assert (done.status, done.stdout, done.stderr) == (4, "started False\n", "")
     assert not (tmp_path / "run").exists()
 
