@@ -114,6 +114,17 @@ def test_rs12_tensors_without_a_storage_own_nothing() -> None:
     )
 
 
+def test_rs12_a_view_that_autograd_refuses_to_explain_is_passed_over() -> None:
+    base = torch.ones(4, requires_grad=True).clone()
+    refused, _ = base.unbind(0)[:2]
+    with torch.no_grad():
+        base.add_(1)
+    base.add_(1)
+    with pytest.raises(RuntimeError):
+        _ = refused.grad_fn
+    assert failed(ScriptedAllocator([(1, 9)])).live_blocks == 1
+
+
 SCRIPT = '''
     """Trains; an allocation fails inside a module's forward, is recorded, and the workload goes on."""
     import torch

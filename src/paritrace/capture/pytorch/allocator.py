@@ -127,18 +127,29 @@ class AllocatorObserver:
     def _owners(self) -> dict[int, Owner]:
         """Who holds which address: results of calls first, so that named state outranks them."""
         owners: dict[int, Owner] = {}
-        for tensor in _tensors_with_a_graph():
-            owners[_address(tensor)] = (MemoryScope.ACTIVATIONS, type(tensor.grad_fn).__name__)
+        for tensor, node in _tensors_with_a_graph():
+            owners[_address(tensor)] = (MemoryScope.ACTIVATIONS, node)
         for kind, name, tensor in self._states():
             owners[_address(tensor)] = (_SCOPES.get(kind, MemoryScope.OTHER), name)
         owners.pop(0, None)
         return owners
 
 
-def _tensors_with_a_graph() -> Iterator[torch.Tensor]:
+def _tensors_with_a_graph() -> Iterator[tuple[torch.Tensor, str]]:
+    """The results of differentiable calls that are alive, each with the name of its node."""
     for held in gc.get_objects():
-        if issubclass(type(held), torch.Tensor) and held.grad_fn is not None:
-            yield held
+        if issubclass(type(held), torch.Tensor):
+            node = _node(held)
+            if node is not None:
+                yield held, type(node).__name__
+
+
+def _node(tensor: torch.Tensor) -> object | None:
+    """The node that made a tensor. A view whose base was written in place has one that cannot be shown."""
+    try:
+        return tensor.grad_fn
+    except RuntimeError:
+        return None
 
 
 def _address(tensor: torch.Tensor) -> int:
