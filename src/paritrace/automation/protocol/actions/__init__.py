@@ -1,0 +1,1 @@
+"""One module per action: its request, its result and the function between them."""

@@ -1,0 +1,46 @@
+"""The published JSON Schemas of requests and results, and actions as function schemas (AU-1, AU-14)."""
+
+import json
+from typing import Any, cast
+
+from paritrace.automation.protocol.records import Action, Result
+from paritrace.evidence.digests import sha256_hex
+from paritrace.evidence.schemas import schema_of
+
+_SEAL = Result.__struct_fields__  # in the records with a default, since the wrapper fills them in
+
+
+def request_schema(action: Action) -> dict[str, object] | None:
+    """Return the schema of an action's request; None for an action that takes none."""
+    if action.request is None:
+        return None
+    name = f"paritrace-tools-{action.name}-request"
+    return _sealed(schema_of(name, [action.request], summary=f"request: {action.summary}"))
+
+
+def result_schema(action: Action) -> dict[str, object]:
+    """Return the schema of an action's result."""
+    name = f"paritrace-tools-{action.name}-result"
+    return _sealed(schema_of(name, [action.result], summary=f"result: {action.summary}"))
+
+
+def schema_text(schema: dict[str, object]) -> str:
+    """Return a schema as it is published in `schemas/tools/`: sorted, indented, with a last newline."""
+    return json.dumps(schema, indent=2, sort_keys=True, ensure_ascii=False) + "\n"
+
+
+def schema_sha256(schema: dict[str, object]) -> str:
+    """Return the SHA-256 of a schema as it is published."""
+    return sha256_hex(schema_text(schema).encode())
+
+
+def _sealed(schema: dict[str, object]) -> dict[str, object]:
+    """The schema with version and digest required of every result in it."""
+    definitions = cast("dict[str, dict[str, Any]]", schema["$defs"])
+    for definition in definitions.values():
+        properties = definition.get("properties", {})
+        if "action" in properties and all(name in properties for name in _SEAL):
+            for name in _SEAL:
+                properties[name].pop("default", None)
+            definition["required"] = [*dict.fromkeys([*_SEAL, *definition["required"]])]
+    return schema

@@ -1,0 +1,21 @@
+"""The one table of actions: a module of an action is imported when the action is asked for."""
+
+from importlib import import_module
+
+from paritrace.automation.protocol.records import Action
+
+_PACKAGE = "paritrace.automation.protocol.actions"
+ACTIONS = {  # name on the command line: module whose ACTION it is
+    "capabilities": f"{_PACKAGE}.capabilities",
+}
+
+
+def load_action(name: str) -> Action:
+    """Import one action of the table."""
+    action: Action = vars(import_module(ACTIONS[name]))["ACTION"]
+    return action
+
+
+def all_actions() -> tuple[Action, ...]:
+    """Import every action, in the order of the table."""
+    return tuple(load_action(name) for name in ACTIONS)
