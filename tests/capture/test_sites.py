@@ -261,3 +261,29 @@ def test_the_root_is_the_checkout_or_the_scripts_folder(tmp_path: Path) -> None:
     (tmp_path / "repo" / ".git").mkdir()
     assert workload_root(script) == tmp_path / "repo"
     assert module.workload_root(tmp_path / "repo" / "x.py") == tmp_path / "repo"
+
+
+def test_ca26_code_keeps_the_text_it_was_compiled_from_whatever_the_file_says_by_now(tmp_path: Path) -> None:
+    path = tmp_path / "edited.py"
+    kept = Kept(tmp_path)
+    texts = [SOURCE, SOURCE.replace("import sys", "import sys  # edited")]
+    frames: list[FrameType] = []
+    for text in texts:
+        path.write_text("this is no Python any more\n")
+        code = compile(text, str(path), "exec")
+        digest = kept.sites.compiled(str(path), text.encode(), code)
+        assert digest == hashlib.sha256(text.encode()).hexdigest()
+        names: dict[str, Callable[[], FrameType]] = {}
+        exec(code, names)
+        frames.append(names["here"]())
+    found = [kept.of(kept.sites.place(frame))[0].digest for frame in frames]
+    assert found == [hashlib.sha256(text.encode()).hexdigest() for text in texts]
+    assert [data for _, _, data in kept.sites.take_texts()] == [text.encode() for text in texts]
+    assert kept.sites.digest(str(path)) == found[1]
+
+
+def test_ca26_without_sources_the_text_of_rewritten_code_is_a_gap(tmp_path: Path) -> None:
+    kept = Kept(tmp_path, keep_sources=False)
+    told = kept.sites.compiled(str(tmp_path / "a.py"), b"x = 1", compile("x = 1", "a.py", "exec"))
+    assert told == Gap(CaptureGap.NOT_COLLECTED, "--no-sources")
+    assert kept.sites.take_texts() == []

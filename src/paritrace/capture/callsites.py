@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import replace
 from fnmatch import fnmatchcase
 
 from paritrace.capture.launch import Target
 from paritrace.capture.recorder import Recorder
 from paritrace.capture.rewriting import probes
-from paritrace.capture.rewriting.importing import SourceRewriter
-from paritrace.capture.rewriting.tree import CallExpression, Rewritten
+from paritrace.capture.rewriting.importing import RewrittenSource, SourceRewriter, rewritten_before
+from paritrace.capture.rewriting.tree import CallExpression
 from paritrace.evidence.callsites import RewrittenFile
 
 NOT_BY_US = "loaded before the capture began, or by an import system of its own"
+EXCLUDED = "excluded"
 
 
 class CallSites:
@@ -22,7 +24,7 @@ class CallSites:
         self._recorder = recorder
         self._patterns = recorder.settings.callsite_files
         self._told: set[str] = set()
-        self._rewriter = SourceRewriter(wants=self._wants, seen=self._seen)
+        self._rewriter = SourceRewriter(wants=self._wants, seen=self._seen, left=self._left)
 
     @property
     def expressions(self) -> list[CallExpression]:
@@ -30,8 +32,14 @@ class CallSites:
         return self._rewriter.calls
 
     def install(self) -> None:
-        """Rewrite from now on. Until an observer listens, rewritten code does what it did."""
+        """Rewrite from now on. Until an observer listens, rewritten code does what it did.
+
+        Files that a capture before this one rewrote are observed as well.
+        """
         probes.be_silent()
+        for file in rewritten_before():
+            if self._wants(file.path):
+                self._seen(file)
         self._rewriter.install()
 
     def remove(self) -> None:
@@ -40,23 +48,37 @@ class CallSites:
         probes.be_silent()
         for file, digest in sorted(self._recorder.sites.workload_files().items()):
             if file not in self._told:
-                self._recorder.emit(RewrittenFile(file, digest, 0, reason=NOT_BY_US))
+                reason = EXCLUDED if self._excludes(file) else NOT_BY_US
+                self._recorder.emit(RewrittenFile(file, digest, 0, reason=reason))
 
     def main(self, target: Target) -> Target:
         """The workload with its main script rewritten."""
-        code = self._rewriter.code(target.source, str(target.path))
+        path = str(target.path)
+        if not self._wants(path):
+            return target
+        with warnings.catch_warnings(action="ignore"):  # it was compiled once, and has said them
+            code = self._rewriter.code(target.source, path)
         return target if code is None else replace(target, code=code)
 
     def _wants(self, path: str) -> bool:
         sites = self._recorder.sites
-        return sites.is_workload(path) or any(fnmatchcase(sites.spelled(path), one) for one in self._patterns)
-
-    def _seen(self, path: str, made: Rewritten | str) -> None:
-        sites = self._recorder.sites
         file = sites.spelled(path)
-        self._told.add(file)
-        if isinstance(made, str):
-            record = RewrittenFile(file, sites.digest(path), 0, reason=made)
-        else:
-            record = RewrittenFile(file, sites.digest(path), len(made.calls), made.left_alone)
+        wanted = sites.is_workload(path) or any(fnmatchcase(file, one) for one in self._patterns)
+        return wanted and not self._excludes(file)
+
+    def _excludes(self, file: str) -> bool:
+        """Whether no call of a file is wanted, so that it is better left as it is."""
+        return self._recorder.settings.selection.excludes_file(file)
+
+    def _seen(self, found: RewrittenSource) -> None:
+        digest = self._recorder.sites.compiled(found.path, found.source, found.code)
+        made = found.made
+        self._tell(RewrittenFile(self._recorder.sites.spelled(found.path), digest, len(made.calls), made.left_alone))
+
+    def _left(self, path: str, reason: str) -> None:
+        sites = self._recorder.sites
+        self._tell(RewrittenFile(sites.spelled(path), sites.digest(path), 0, reason=reason))
+
+    def _tell(self, record: RewrittenFile) -> None:
+        self._told.add(record.file)
         self._recorder.emit(record)

@@ -54,6 +54,10 @@ class Selection:
             return False
         return not self.select or any(_matches(pattern, facts) for pattern in self.select)
 
+    def excludes_file(self, file: str) -> bool:
+        """Whether no call of this file is to be recorded, of whatever module and function."""
+        return any(pattern.startswith("file:") and _matches(pattern, {"file": file}) for pattern in self.exclude)
+
     @property
     def everything(self) -> bool:
         """Whether nothing is left out, so that calls need no look."""

@@ -68,6 +68,7 @@ class Sites:
         self._regions: dict[int, Region] = {}
         self._ids: dict[tuple[int, int], int] = {}
         self._codes: list[CodeType] = []
+        self._compiled: dict[int, FileFacts] = {}  # of code whose text somebody told, again by identity
         self._files: dict[str, FileFacts] = {}
         self._texts: dict[str, tuple[str, bytes]] = {}
         self._internal = _internal_prefixes()
@@ -128,15 +129,28 @@ class Sites:
         """SHA-256 of a file's text, which is kept with the run as that of a call site is (CA-26)."""
         return self._facts(path).digest
 
+    def compiled(self, path: str, source: bytes, code: CodeType) -> str | Gap[CaptureGap]:
+        """Take the text that a file's code was compiled from, whatever stands in the file by now; its SHA-256 (CA-26).
+
+        A file that is loaded again after an edit has code of both texts: each keeps its own.
+        """
+        facts = self._files[path] = self._kept(*self._spell(path), source)
+        self._codes.append(code)
+        found = [code]
+        while found:
+            one = found.pop()
+            self._compiled[id(one)] = facts
+            found += [part for part in one.co_consts if isinstance(part, CodeType)]
+        return facts.digest
+
     def file(self, site: int) -> str:
         """The file of a site, as it is spelt in evidence."""
         return self._spellings[site]
 
     def take_texts(self) -> list[tuple[str, str, bytes]]:
         """`(path in evidence, digest, text)` of files first named since the last call (CA-26)."""
-        taken = [(file, digest, data) for digest, (file, data) in self._texts.items()]
-        self._texts.clear()
-        return taken
+        texts, self._texts = self._texts, {}  # another thread may be importing
+        return [(file, digest, data) for digest, (file, data) in texts.items()]
 
     def workload_files(self) -> dict[str, str]:
         """Every loaded module's file under the workload's root: name in evidence -> SHA-256 (CA-30)."""
@@ -153,7 +167,7 @@ class Sites:
         found = self._ids.get((id(code), instruction))
         if found is not None:
             return found
-        facts = self._facts(code.co_filename)
+        facts = self._compiled.get(id(code)) or self._facts(code.co_filename)
         made = self._define(
             facts.kind,
             facts.file,
@@ -187,9 +201,11 @@ class Sites:
 
     def _read_facts(self, path: str) -> FileFacts:
         kind, file = self._spell(path)
+        return self._kept(kind, file, _source_bytes(path) if self._keep_sources else None)
+
+    def _kept(self, kind: calls.SourceKind, file: str, data: bytes | None) -> FileFacts:
         if not self._keep_sources:
             return FileFacts(kind, file, Gap(CaptureGap.NOT_COLLECTED, "--no-sources"))
-        data = _source_bytes(path)
         if data is None:
             return FileFacts(kind, file, Gap(CaptureGap.NOT_OBSERVED, "no source text"))
         digest = hashlib.sha256(data).hexdigest()

@@ -13,9 +13,8 @@ import unittest
 from collections.abc import Iterator
 from typing import Any
 
-from paritrace.capture.rewriting.importing import SourceRewriter
+from paritrace.capture.rewriting.importing import RewrittenSource, SourceRewriter
 from paritrace.capture.rewriting.probes import Probes, listen
-from paritrace.capture.rewriting.tree import Rewritten
 
 counts = {"files": 0, "calls": 0, "observed": 0}
 
@@ -29,10 +28,13 @@ def handed_in(number: int, label: str | int, value: Any) -> Any:
     return value
 
 
-def seen(path: str, made: Rewritten | str) -> None:
-    assert isinstance(made, Rewritten), (path, made)
+def seen(file: RewrittenSource) -> None:
     counts["files"] += 1
-    counts["calls"] += len(made.calls)
+    counts["calls"] += len(file.made.calls)
+
+
+def left(path: str, reason: str) -> None:
+    raise AssertionError((path, reason))
 
 
 class Outcomes(unittest.TextTestResult):
@@ -72,7 +74,8 @@ def tests(names: list[str]) -> Iterator[unittest.TestSuite]:
 def main(mode: str, into: str, names: list[str]) -> None:
     if mode == "rewritten":
         listen(Probes(observed, handed_in, handed_in, observed))
-        SourceRewriter(wants=lambda path: "/test/" in path and "/support/" not in path, seen=seen).install()
+        rewriter = SourceRewriter(wants=lambda path: "/test/" in path and "/support/" not in path, seen=seen, left=left)
+        rewriter.install()
     told = io.StringIO()
     runner = unittest.TextTestRunner(told, resultclass=Outcomes, verbosity=0)
     result = runner.run(unittest.TestSuite(tests(names)))

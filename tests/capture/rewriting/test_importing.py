@@ -4,6 +4,7 @@ import hashlib
 import importlib
 import linecache
 import sys
+import warnings
 from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
@@ -12,7 +13,7 @@ from typing import Any
 import pytest
 
 from paritrace.capture.rewriting import probes
-from paritrace.capture.rewriting.importing import SourceRewriter
+from paritrace.capture.rewriting.importing import SourceRewriter, rewritten_before
 from paritrace.capture.rewriting.tree import Rewritten
 
 NESTED = 900  # operators in a row: the interpreter compiles them, a walk of the tree comes to its limit
@@ -138,8 +139,17 @@ def handed_in(_: int, __: str | int, value: Any) -> Any:
     return value
 
 
+def rewriting(folder: Path | None, seen: list[Rewritten | str]) -> SourceRewriter:
+    """A rewriter of a folder's files, or of none, that appends what becomes of each."""
+    return SourceRewriter(
+        wants=lambda path: folder is not None and path.startswith(str(folder)),
+        seen=lambda file: seen.append(file.made),
+        left=lambda _, reason: seen.append(reason),
+    )
+
+
 def imported(name: str, folder: Path, seen: list[Rewritten | str]) -> ModuleType:
-    rewriter = SourceRewriter(wants=lambda path: path.startswith(str(folder)), seen=lambda _, made: seen.append(made))
+    rewriter = rewriting(folder, seen)
     rewriter.install()
     try:
         return importlib.import_module(name)
@@ -179,7 +189,7 @@ def test_n18_tracebacks_warnings_logging_recursion_and_frames_are_those_of_the_p
 
 def test_ca10_only_wanted_files_are_rewritten_and_bytecode_of_others_is_kept_as_ever(package: Path) -> None:
     seen: list[Rewritten | str] = []
-    rewriter = SourceRewriter(wants=lambda _: False, seen=lambda _, made: seen.append(made))
+    rewriter = rewriting(None, seen)
     rewriter.install()
     importlib.import_module("odd")
     rewriter.remove()
@@ -218,7 +228,7 @@ def test_two_rewriters_number_apart_and_each_finds_the_modules_behind_it(package
     seen: list[Rewritten | str] = []
     probes.be_silent()
     length = len(sys.meta_path)
-    first = SourceRewriter(wants=lambda _: False, seen=lambda _, made: seen.append(made))
+    first = rewriting(None, seen)
     first.install()
     try:
         module = imported("odd", package, seen)
@@ -227,3 +237,41 @@ def test_two_rewriters_number_apart_and_each_finds_the_modules_behind_it(package
     assert len(seen) == 1
     assert len(sys.meta_path) == length
     assert module.__spec__ is not None
+
+
+def test_what_the_parser_warns_of_names_the_file(package: Path) -> None:
+    (package / "odd.py").write_text("import re\nDIGIT = '\\d'\n")
+    told: list[list[tuple[str, int, str]]] = []
+    for plain in (False, True):
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            importlib.import_module("odd") if plain else imported("odd", package, [])
+        told.append([(one.filename, one.lineno, str(one.message)) for one in caught])
+        del sys.modules["odd"]
+    assert told[0] == told[1]
+    assert told[0][0][:2] == (str(package / "odd.py"), 2)
+
+
+def test_ca1_files_of_two_rewriters_have_numbers_of_their_own_and_both_know_all_calls(package: Path) -> None:
+    (package / "broken.py").write_text("print(len('abc'), end='')\n")
+    first, second = list[Rewritten | str](), list[Rewritten | str]()
+    probes.be_silent()
+    imported("odd", package, first)
+    imported("broken", package, second)
+    numbers = [one.number for made in (*first, *second) if isinstance(made, Rewritten) for one in made.calls]
+    assert len(set(numbers)) == len(numbers) > 40
+    calls = rewriting(None, []).calls
+    assert [calls[number].number for number in numbers] == numbers
+    before = {file.path: file for file in rewritten_before()}
+    assert before[str(package / "broken.py")].made is second[0]
+    assert before[str(package / "odd.py")].source == ODD.encode()
+
+
+def test_an_import_is_found_also_where_the_capture_ends_meanwhile(package: Path) -> None:
+    rewriter = rewriting(package, [])
+    rewriter.install()
+    finder = sys.meta_path[0]
+    rewriter.remove()
+    spec = finder.find_spec("odd", None)
+    assert spec is not None
+    assert spec.origin == str(package / "odd.py")

@@ -9,6 +9,7 @@ from __future__ import annotations
 import sys
 import threading
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from importlib import machinery
 from importlib.abc import MetaPathFinder
 from types import CodeType, ModuleType
@@ -19,17 +20,44 @@ from paritrace.capture.rewriting.tree import CallExpression, Rewritten, rewritte
 NESTED = "nested too deeply"
 
 
-class SourceRewriter:
-    """Rewrites the files that `wants` names, and tells `seen` of each: its path, and what it became or why not.
+@dataclass(frozen=True, kw_only=True)
+class RewrittenSource:
+    """A file that was rewritten: the text that was compiled, and what it became."""
 
-    `calls` are the rewritten calls of all files, by their number.
+    path: str
+    source: bytes
+    code: CodeType
+    made: Rewritten
+
+
+# Of the process, not of one capture: code that was rewritten stays loaded, and later captures hear of it, too.
+_calls: list[CallExpression] = []
+_files: dict[str, RewrittenSource] = {}
+_lock = threading.Lock()
+
+
+def rewritten_before() -> tuple[RewrittenSource, ...]:
+    """Each file that was rewritten in this process, as it was the last time."""
+    return tuple(_files.values())
+
+
+class SourceRewriter:
+    """Rewrites the files that `wants` names; tells `seen` of each that was, and `left` of each that was not and why.
+
+    `calls` are the rewritten calls of all files of this process, by their number.
     """
 
-    def __init__(self, *, wants: Callable[[str], bool], seen: Callable[[str, Rewritten | str], None]) -> None:
-        self.calls: list[CallExpression] = []
+    def __init__(
+        self,
+        *,
+        wants: Callable[[str], bool],
+        seen: Callable[[RewrittenSource], None],
+        left: Callable[[str, str], None],
+    ) -> None:
+        self.calls = _calls
         self._wants = wants
         self._seen = seen
-        self._lock = threading.Lock()
+        self._left = left
         self._finder = _Finder(self)
 
     def install(self) -> None:
@@ -47,17 +75,18 @@ class SourceRewriter:
 
     def code(self, source: bytes, path: str, *, optimize: int = -1) -> CodeType | None:
         """The code of a rewritten file; None where it cannot be rewritten and is to run as it is."""
-        with self._lock:
+        with _lock:
             try:
-                made = rewritten(source, first=len(self.calls))
+                made = rewritten(source, path, first=len(_calls))
                 code = compile(made.tree, path, "exec", dont_inherit=True, optimize=optimize)
             except (SyntaxError, ValueError):
                 return None  # the interpreter says so itself, in its own words
-            except RecursionError:
-                self._seen(path, NESTED)
+            except (RecursionError, MemoryError):
+                self._left(path, NESTED)
                 return None
-            self.calls += made.calls
-        self._seen(path, made)
+            _calls.extend(made.calls)
+            file = _files[path] = RewrittenSource(path=path, source=source, code=code, made=made)
+        self._seen(file)
         return code
 
 
@@ -70,7 +99,8 @@ class _Finder(MetaPathFinder):
     def find_spec(
         self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
     ) -> machinery.ModuleSpec | None:
-        for finder in sys.meta_path[sys.meta_path.index(self) + 1 :]:
+        finders = list(sys.meta_path)  # from all of them, where a capture that ended has taken this one out by now
+        for finder in finders[finders.index(self) + 1 :] if self in finders else finders:
             find: Any = getattr(finder, "find_spec", None)
             spec: machinery.ModuleSpec | None = None if find is None else find(fullname, path, target)
             if spec is not None:

@@ -48,14 +48,14 @@ class Rewritten:
     left_alone: tuple[LeftAlone, ...]
 
 
-def rewritten(source: bytes | str, *, first: int) -> Rewritten:
-    """Rewrite a module's source; its calls are numbered from `first`.
+def rewritten(source: bytes | str, path: str = "<unknown>", *, first: int) -> Rewritten:
+    """Rewrite a module's source; its calls are numbered from `first`. `path` is what warnings of the parser name.
 
     Raises:
         SyntaxError, ValueError: as `compile` does for this source.
         RecursionError: nested too deeply to be walked.
     """
-    tree = ast.parse(source)
+    tree = ast.parse(source, path)
     rewriter = _Rewriter(first)
     rewriter.visit(tree)
     return Rewritten(tree, tuple(rewriter.calls), tuple(rewriter.left_alone))
