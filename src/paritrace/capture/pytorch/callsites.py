@@ -121,8 +121,11 @@ class CallSiteObserver:
     def _result_probe(self) -> Callable[[int, Any], Any]:
         def result(number: int, value: Any) -> Any:
             try:
-                if not _is_compiling() and self.active and not self._busy:
-                    self._quietly(self._return, sys._getframe(1), number, value)
+                if not _is_compiling() and self.active:
+                    if self._is_elsewhere():
+                        self._tell_thread(value)
+                    elif not self._busy:
+                        self._quietly(self._return, sys._getframe(1), number, value)
             except Exception as error:  # noqa: BLE001
                 self._faults.append(type(error))
             return value
@@ -155,11 +158,11 @@ class CallSiteObserver:
     # --- what the probes tell ----------------------------------------------------------------------------------------
 
     def _begin(self, frame: FrameType, number: int, function: Any) -> None:
-        self._settle(frame)
         waiting = self._waiting.setdefault(id(frame), [])
         expression = self._expressions[number]
-        while waiting and waiting[-1].number not in expression.around:
+        while waiting and (waiting[-1].number not in expression.around or waiting[-1].code is not frame.f_code):
             waiting.pop()
+        self._settle(frame)
         callee = callee_of(function)
         writes_first = callee.writes and callee.receiver is None
         at = (id(frame), frame.f_code, frame.f_lasti)
@@ -183,9 +186,6 @@ class CallSiteObserver:
 
     def _return(self, frame: FrameType, number: int, value: Any) -> None:
         """A call that began where the level was on is recorded also where it is off by now."""
-        if threading.get_ident() != self._thread:
-            self._tell_thread(value)
-            return
         pending = self._made_by(frame, number)
         if pending is None:
             return
@@ -193,17 +193,19 @@ class CallSiteObserver:
         waiting.pop()
         if not waiting:
             del self._waiting[id(frame)]
-        while self._entered and self._entered[-1] is not pending:
+        if all(one is not pending for one in reversed(self._entered)):
+            return  # of a frame that is gone, whose identity this one has
+        while self._entered[-1] is not pending:
             self._raised(self._entered.pop())
-        if self._entered:
-            self._entered.pop()
-            self._record(pending, value, frame)
+        self._entered.pop()
+        self._record(pending, value, frame)
 
     def _settle(self, frame: FrameType) -> None:
         """Find the calls that an exception has left: `frame` runs, and the frame that made them does not call it."""
         while self._entered:
+            last = self._entered[-1]
             caller = frame.f_back
-            while caller is not None and id(caller) != self._entered[-1].frame:
+            while caller is not None and (id(caller) != last.frame or caller.f_code is not last.code):
                 caller = caller.f_back
             if caller is not None:
                 return
@@ -321,12 +323,14 @@ class CallSiteObserver:
     # --- where we are ----------------------------------------------------------------------------------------------
 
     def _is_observed(self) -> bool:
-        return (
-            self.active
-            and not self._busy
-            and Level.CALLSITE in self._recorder.levels
-            and threading.get_ident() == self._thread
-        )
+        return self.active and not self._busy and Level.CALLSITE in self._recorder.levels and not self._is_elsewhere()
+
+    def _is_elsewhere(self) -> bool:
+        """Whether another thread runs, or a greenlet, whose frames are not called by those of the thread itself."""
+        if threading.get_ident() != self._thread:
+            return True
+        greenlets: Any = sys.modules.get("greenlet")
+        return greenlets is not None and greenlets.getcurrent().parent is not None
 
     def _made_by(self, frame: FrameType, number: int) -> _Pending | None:
         """The call of this number that the frame puts together; what stands above it came to nothing."""
@@ -341,4 +345,5 @@ class CallSiteObserver:
         thread = threading.get_ident()
         if issubclass(type(value), torch.Tensor) and thread not in self._told_threads:
             self._told_threads.add(thread)
-            self._recorder.count(CountedGap.THREAD_NOT_COVERED, "call expressions")
+            what = "call expressions" if thread != self._thread else "call expressions of greenlets"
+            self._recorder.count(CountedGap.THREAD_NOT_COVERED, what)
