@@ -24,6 +24,9 @@ _SPELLINGS = {
     "TensorBase.": "torch.Tensor.",
     "torch._C._nn.": "torch.nn.functional.",
 }
+_TYPE_NAME = vars(type)["__qualname__"].__get__  # a metaclass may answer for itself
+_TYPE_MODULE = vars(type)["__module__"].__get__
+_PARTIAL_FUNCTION = vars(functools.partial)["func"].__get__
 _INITIALISES = "torch.nn.init."
 
 
@@ -46,23 +49,27 @@ def callee_of(function: Any) -> Callee:
     if issubclass(cls, torch.nn.Module):
         return Callee(class_name(function))
     if issubclass(cls, functools.partial):
-        return callee_of(function.func)
+        return callee_of(_PARTIAL_FUNCTION(function))
     if cls is types.MethodType:
         return _method(function.__func__, function.__self__)
     if cls in _BUILTINS:
         return _builtin(function)
-    if cls is types.FunctionType or issubclass(cls, type):
+    if issubclass(cls, type):
+        return Callee(f"{_module(function)}{_TYPE_NAME(function)}")
+    if cls is types.FunctionType:
         name = _spelled(f"{_module(function)}{function.__qualname__}")
         return Callee(name, writes=name.startswith(_INITIALISES))
     if cls in _DESCRIPTORS:
         return Callee(_spelled(function.__qualname__))
     if cls in _OPERATORS:
         return Callee(f"torch.ops.{function}")
-    return Callee(f"{_module(cls)}{cls.__qualname__}.__call__")
+    return Callee(f"{_module(cls)}{_TYPE_NAME(cls)}.__call__")
 
 
 def _method(function: Any, receiver: Any) -> Callee:
     named = callee_of(function)
+    if issubclass(type(receiver), type) and issubclass(receiver, torch.autograd.Function):
+        return Callee(f"{_module(receiver)}{_TYPE_NAME(receiver)}.{named.name.rpartition('.')[2]}")
     return _on_tensor(named.name, receiver) if issubclass(type(receiver), torch.Tensor) else named
 
 
@@ -96,6 +103,6 @@ def _spelled(name: str) -> str:
 
 
 def _module(owner: Any) -> str:
-    """The module of a function or class, with a dot behind it; nothing for builtins."""
-    module: object = type.__getattribute__(owner, "__module__") if isinstance(owner, type) else owner.__module__
-    return f"{module}." if isinstance(module, str) and module != "builtins" else ""
+    """The module of a function or class, with a dot behind it; nothing for builtins and for what has none."""
+    module: object = _TYPE_MODULE(owner) if issubclass(type(owner), type) else getattr(owner, "__module__", None)
+    return f"{module}." if issubclass(type(module), str) and module != "builtins" else ""

@@ -6,36 +6,78 @@ import dataclasses
 from collections import UserDict
 from collections.abc import Iterable, Iterator, Mapping
 from types import MemberDescriptorType
-from typing import Any
+from typing import Any, cast
 
 import torch
 
 _SINGLE = (int, float, str, bytes, torch.nn.Module)
+_PLAIN = frozenset({int, float, str, bytes, bool, type(None)})
+_NAMED = _PLAIN | {complex, torch.dtype, torch.device}  # as keys: written alike in every process
+_MRO = vars(type)["__mro__"].__get__  # a metaclass may answer for itself
+_CLASS_DICTIONARY = vars(type)["__dict__"].__get__
 MAX_DEPTH = 16  # deeper nests are data structures of their own, not arguments
+MOST_CONTAINERS = 100_000  # below one value; a graph whose nodes hold each other has more paths than anybody can walk
 
 
-def tensors(value: Any, path: str, depth: int = 0) -> Iterator[tuple[str, torch.Tensor]]:
+class TooManyContainersError(Exception):
+    """A value whose containers are not walked to the end."""
+
+
+def tensors(value: Any, path: str) -> Iterator[tuple[str, torch.Tensor]]:
     """Each tensor below `value` with its path, such as `args[0].hidden` or `out[1]`, in a fixed order.
 
-    Told by the type alone: `isinstance` asks a value for its class, which may run code of the workload.
+    Told by the type alone: `isinstance` asks a value for its class, which may run code of the workload. A container
+    inside itself is not entered again.
+
+    Raises:
+        TooManyContainersError: more than `MOST_CONTAINERS` on the way.
     """
-    cls: type = type(value)
-    if issubclass(cls, torch.Tensor):
-        yield path, value
-    elif depth >= MAX_DEPTH or value is None or issubclass(cls, _SINGLE):
-        return
-    elif issubclass(cls, Mapping):
-        for key, item in _items(value, cls):
-            yield from tensors(item, f"{path}.{key}" if isinstance(key, str) else f"{path}[{key!r}]", depth + 1)
+    return _Walk().below(value, path, 0)
+
+
+class _Walk:
+    def __init__(self) -> None:
+        self._around: list[int] = []  # identities of the containers that are being walked
+        self._num_containers = 0
+
+    def below(self, value: Any, path: str, depth: int) -> Iterator[tuple[str, torch.Tensor]]:
+        cls: type = type(value)
+        if issubclass(cls, torch.Tensor):
+            yield path, value
+        elif depth < MAX_DEPTH and value is not None and not issubclass(cls, _SINGLE) and id(value) not in self._around:
+            self._around.append(id(value))
+            for part, item in _parts(value, cls):
+                if type(item) not in _PLAIN:
+                    yield from self.below(item, path + part, depth + 1)
+            self._around.pop()
+            self._num_containers += 1
+            if self._num_containers > MOST_CONTAINERS:
+                raise TooManyContainersError
+
+
+def _parts(value: Any, cls: type) -> Iterator[tuple[str, Any]]:
+    """What a container holds, with what each part adds to the path; nothing for what is none."""
+    if issubclass(cls, Mapping):
+        for index, (key, item) in enumerate(_items(value, cls)):
+            if type(item) not in _PLAIN:
+                yield _key(key, index), item
     elif issubclass(cls, tuple) and isinstance(fields := vars(cls).get("_fields"), tuple):
         for name, item in zip(fields, value, strict=True):
-            yield from tensors(item, f"{path}.{name}", depth + 1)
+            yield f".{name}", item
     elif issubclass(cls, (list, tuple)):
         for index, item in enumerate(value):
-            yield from tensors(item, f"{path}[{index}]", depth + 1)
-    elif not issubclass(cls, type) and dataclasses.is_dataclass(cls):
-        for field in dataclasses.fields(cls):
-            yield from tensors(_field(value, cls, field.name), f"{path}.{field.name}", depth + 1)
+            yield f"[{index}]", item
+    elif not issubclass(cls, type) and any("__dataclass_fields__" in _CLASS_DICTIONARY(one) for one in _MRO(cls)):
+        for field in dataclasses.fields(cast(Any, cls)):
+            yield f".{field.name}", _field(value, cls, field.name)
+
+
+def _key(key: Any, index: int) -> str:
+    """A key in a path. What an object writes of itself may cost much or name its address: it goes by its position."""
+    if issubclass(type(key), str):
+        return f".{key}"
+    named = type(key) in _NAMED or (type(key) is tuple and all(type(part) in _NAMED for part in key))
+    return f"[{key!r}]" if named else f"[key {index}]"
 
 
 def _items(value: Any, cls: type) -> Iterable[tuple[Any, Any]]:
