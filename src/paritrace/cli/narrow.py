@@ -9,7 +9,7 @@ import click
 
 from paritrace import __version__
 from paritrace.cli.allowances import Judgement, judgement, judgement_options
-from paritrace.cli.options import json_option
+from paritrace.cli.options import A_YEAR_SECONDS, FiniteRange, json_option
 from paritrace.cli.output import ExitStatus, note, write_json_bytes
 from paritrace.cli.progress import progress
 from paritrace.cli.screens import write_screen
@@ -61,7 +61,7 @@ class Wanted(NamedTuple):
 )
 @click.option(
     "--deadline",
-    type=click.FloatRange(min=1),
+    type=FiniteRange(min=1, max=A_YEAR_SECONDS),
     metavar="SECONDS",
     help="End a capture that takes longer [default: a day].",
 )

@@ -1,5 +1,6 @@
 """What the options of all commands have in common: their names in files and variables, and `--json`."""
 
+import math
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
@@ -12,7 +13,21 @@ from paritrace.cli.output import note
 
 Decorated = TypeVar("Decorated", bound=Callable[..., Any])
 
+A_YEAR_SECONDS = (
+    366 * 86_400
+)  # the longest time that an option takes: no timer of the system knows more than some years
+
 OF_ONE_CALL = frozenset({"help", "debug"})  # never set by a file or a variable of a command
+
+
+class FiniteRange(click.FloatRange):
+    """A range of numbers, NaN and infinity refused: of NaN click asks whether it is too small or too large."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        number = float(super().convert(value, param, ctx))
+        if not math.isfinite(number):
+            self.fail(f"{value} is not a finite number.", param, ctx)
+        return number
 
 
 def options_by_key(command: click.Command) -> dict[str, click.Option]:

@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 
 import click
 
+from paritrace.cli.options import A_YEAR_SECONDS, FiniteRange
 from paritrace.compare.result import Comparison, Finding
 from paritrace.errors import RequestError
 from paritrace.files import LOCAL, TEMPORARY_PREFIX
@@ -24,7 +25,7 @@ def replay_options(decorated: Decorated) -> Decorated:
     options = (
         click.option(
             "--deadline",
-            type=click.FloatRange(min=1),
+            type=FiniteRange(min=1, max=A_YEAR_SECONDS),
             default=DEADLINE_SECONDS,
             show_default=True,
             metavar="SECONDS",

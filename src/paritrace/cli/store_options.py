@@ -6,6 +6,8 @@ from typing import Any, NamedTuple, TypeVar
 
 import click
 
+from paritrace.cli.options import FiniteRange
+
 _Command = TypeVar("_Command", bound=Callable[..., Any])
 _PATH = click.Path(path_type=Path)
 
@@ -39,7 +41,7 @@ INTERVAL = _Setting(
     "PARITRACE_SYNC_INTERVAL_SECONDS",
     "SECONDS",
     "A rank publishes this often.",
-    click.FloatRange(min=0.1, max=86_400.0),
+    FiniteRange(min=0.1, max=86_400.0),
     60.0,
 )
 BATCH = _Setting(
@@ -47,7 +49,7 @@ BATCH = _Setting(
     "PARITRACE_SYNC_BATCH_MIB",
     "MIB",
     "Payload of a bundle; one whole file may exceed it.",
-    click.FloatRange(min=0.001, max=4096.0),
+    FiniteRange(min=0.001, max=4096.0),
     256.0,
 )
 PACE = _Setting(
@@ -55,7 +57,7 @@ PACE = _Setting(
     "PARITRACE_SYNC_MIB_PER_SECOND",
     "RATE",
     "Cap of this node's uploads, in MiB per second.",
-    click.FloatRange(min=0.001, max=100_000.0),
+    FiniteRange(min=0.001, max=100_000.0),
     32.0,
 )
 _OF_RUN = (STORE, STAGING, NODE_ID, RUN_ID, INTERVAL, BATCH, PACE)
