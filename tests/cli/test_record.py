@@ -52,6 +52,35 @@ def test_our_failures_are_125(tmp_path: Path) -> None:
     assert the_record(tmp_path / "b").end is not None
 
 
+@pytest.mark.parametrize("seconds", ["nan", "inf", "1e12", "0"])
+def test_a_time_that_no_timer_takes_is_refused_before_anything_starts(tmp_path: Path, seconds: str) -> None:
+    done = record(tmp_path / "run", "--timeout", seconds, "--", "touch", str(tmp_path / "began"))
+    assert done.returncode == 125
+    assert b"[usage]" in done.stderr
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_the_status_is_the_commands_where_our_own_words_find_no_place(tmp_path: Path) -> None:
+    """SC-2: `/dev/full` takes nothing; a closed descriptor is none."""
+    own = [sys.executable, "-m", "paritrace", "record", "--json"]
+    for number, where in enumerate((">/dev/full", "2>/dev/full", ">&-", "2>&-", "| true; exit ${PIPESTATUS[0]}")):
+        line = f'"$@" -o {tmp_path / str(number)} -- sh -c "exit 6" {where}'
+        done = subprocess.run(
+            ["bash", "-c", line, "bash", *own], capture_output=True, timeout=DEADLINE_SECONDS, check=False
+        )
+        assert (done.returncode, b"Traceback" in done.stderr) == (6, False), where
+        assert the_record(tmp_path / str(number)).state is RecordState.COMPLETE
+
+
+def test_rr_4_a_record_that_was_not_written_is_not_called_recorded(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("x")
+    done = record(tmp_path / "file" / "run", "--", "true")
+    assert done.returncode == 0
+    assert b"no whole record was written to" in done.stderr
+    assert b"recorded ->" not in done.stderr
+    assert done.stderr.count(b"[not_a_folder]") == 1
+
+
 @pytest.mark.slow
 def test_a_descendant_that_holds_the_pipe_is_named_and_hangs_nobody_but_its_reader(tmp_path: Path) -> None:
     read, write = os.pipe()

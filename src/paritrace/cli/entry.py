@@ -14,7 +14,7 @@ from click.shell_completion import CompletionItem
 from paritrace import __version__
 from paritrace.cli.invocation import Invocation
 from paritrace.cli.options import options_by_key
-from paritrace.cli.output import ExitStatus, note, write_error
+from paritrace.cli.output import ExitStatus, flush, note, silence, write_error
 from paritrace.errors import InternalError, Outcome, ParitraceError, RequestError
 
 PROGRAM = "paritrace"
@@ -143,9 +143,9 @@ def status_of(arguments: list[str]) -> int:
     invocation = Invocation()
     try:
         status = _invoke(arguments, invocation)
-        sys.stdout.flush()
+        flush()
     except BrokenPipeError:
-        _silence_stdout()
+        silence()
         return ExitStatus.BROKEN_PIPE
     except (KeyboardInterrupt, EOFError, click.Abort):
         note("interrupted")
@@ -170,10 +170,7 @@ def _report(error: Exception, invocation: Invocation, *, asked_for_json: bool) -
     known = as_paritrace_error(error)
     if invocation.debug or os.environ.get("PARITRACE_DEBUG", "0") not in ("", "0"):
         traceback.print_exception(error)
-    try:
-        write_error(known, as_json=invocation.json or (asked_for_json and isinstance(error, click.UsageError)))
-    except BrokenPipeError:
-        _silence_stdout()
+    write_error(known, as_json=invocation.json or (asked_for_json and isinstance(error, click.UsageError)))
     return known.exit_status
 
 
@@ -187,7 +184,7 @@ def as_paritrace_error(error: Exception) -> ParitraceError:
         case OSError():
             from paritrace.files.faults import host_error
 
-            return host_error(error, str(error.filename or "a file"), "use", outcome=Outcome.FAILED)
+            return host_error(error, str(error.filename or "a file or standard output"), "use", outcome=Outcome.FAILED)
         case _:
             return InternalError(
                 f"a fault of paritrace itself: {type(error).__name__}: {_one_line(str(error))}",
@@ -210,8 +207,3 @@ def _asks_for_json(arguments: list[str]) -> bool:
     """For an error found before options were read: `--json` stands among paritrace's own arguments."""
     own = arguments[: arguments.index("--")] if "--" in arguments else arguments
     return "--json" in own
-
-
-def _silence_stdout() -> None:
-    """Keep the interpreter's own flush at exit from complaining about the closed pipe."""
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

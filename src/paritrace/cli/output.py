@@ -1,7 +1,9 @@
 """What a command leaves behind: its exit status, one JSON document on stdout, errors with their mend (SU-3 to SU-5)."""
 
 import json
+import os
 import sys
+from contextlib import suppress
 from enum import IntEnum
 
 import click
@@ -66,22 +68,50 @@ class Printed:
 
 
 def note(text: str) -> None:
-    """Print a remark, progress or warning on stderr, so that stdout stays one document."""
-    click.echo(text, err=True)
+    """Print a remark, progress or warning on stderr, so that stdout stays one document.
+
+    Where stderr takes nothing (full, closed by its reader) it is not told, and nothing else changes.
+    """
+    with suppress(OSError):
+        click.echo(text, err=True)
+
+
+def flush() -> None:
+    """Hand on what was printed on stdout; one that was closed before we started (`>&-`) has nothing.
+
+    Raises:
+        OSError: it takes no more: full, or its reader went away.
+    """
+    if sys.stdout is not None:  # pyright: ignore[reportUnnecessaryComparison]  None where descriptor 1 is closed
+        sys.stdout.flush()
+
+
+def silence() -> None:
+    """Print no more on a stdout that takes nothing, and keep the interpreter's own flush at exit from complaining."""
+    with suppress(OSError, AttributeError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def write_error(error: ParitraceError, *, as_json: bool) -> None:
     """One line what, one line how to mend it, on stderr; with `as_json` also the error document on stdout (SU-4).
 
-    Where several things are wrong, each has a line of its own in between.
+    Where several things are wrong, each has a line of its own in between. A stdout that takes nothing gets nothing.
     """
-    sys.stdout.flush()
+    try:
+        flush()
+    except OSError:
+        silence()
     note(f"{error.outcome.value}: {error.message} [{error.code}]")
     for detail in error.details:
         note(f"    - {detail}")
     note(f"    fix: {error.fix}")
-    if as_json:
+    if not as_json:
+        return
+    try:
         write_json({"ok": False, "error": error_document(error)})
+        flush()
+    except OSError:
+        silence()
 
 
 def error_document(error: ParitraceError) -> dict[str, object]:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from paritrace.cli.options import json_option
+from paritrace.cli.options import A_YEAR_SECONDS, FiniteRange, json_option
 from paritrace.cli.output import note
 from paritrace.cli.own_status import OUR_FAILURE, OwnStatusCommand
 from paritrace.errors import Outcome, ParitraceError, RequestError
@@ -26,13 +26,13 @@ if TYPE_CHECKING:
 )
 @click.option(
     "--timeout",
-    type=click.FloatRange(min=0, min_open=True),
+    type=FiniteRange(min=0, min_open=True, max=A_YEAR_SECONDS),
     metavar="S",
     help="Tell the command and all it started to end after S seconds, and kill what is left 2 s later.",
 )
 @click.option("--cgroup", is_flag=True, help="Give the command a memory cgroup of its own, where we may make one.")
 @click.option(
-    "--sample", type=click.FloatRange(min=0.1, max=60), metavar="S", help="Look at the process tree every S seconds."
+    "--sample", type=FiniteRange(min=0.1, max=60), metavar="S", help="Look at the process tree every S seconds."
 )
 @click.option(
     "--exclusive", is_flag=True, help="Your word that nothing else runs in this container until the command has ended."
@@ -80,8 +80,8 @@ def _recorded(request: CommandRequest, *, title: str, as_json: bool) -> int:
     session = _Session(request.root, title=title)
     session.before()
     done = record_command(request, started=session.beside)
-    session.after(done)
-    _tell(done, request.root, as_json=as_json)
+    troubles = session.after(done)
+    _tell(done, troubles, request.root, as_json=as_json)
     return OUR_FAILURE if done.status is None else done.status
 
 
@@ -111,16 +111,15 @@ class _Session:
         self._thread = Thread(target=lambda: self._session().begin_beside(record.path), name="paritrace-session")
         self._thread.start()
 
-    def after(self, done: RecordedCommand) -> None:
-        """Seal the record and end the session."""
+    def after(self, done: RecordedCommand) -> list[ParitraceError]:
+        """Seal the record and end the session; returns what kept the record or the session from being whole."""
         if self._thread is not None:
             self._thread.join()  # storage is waited for without a limit (RR-4)
         session = self._session()
         session.add(done.record.path)
         session.close()
-        for error in (done.record.trouble, session.trouble):
-            if error is not None:
-                _say(error, more="; the command was not disturbed, the record is incomplete")
+        troubles = {error.code: error for error in (session.trouble, done.record.trouble) if error is not None}
+        return list(troubles.values())  # the same fault of one place is told once
 
     def _session(self) -> RecordedSession:
         from paritrace.runs.recorded_session import RecordedSession
@@ -130,8 +129,10 @@ class _Session:
         return self._made
 
 
-def _tell(done: RecordedCommand, root: Path, *, as_json: bool) -> None:
+def _tell(done: RecordedCommand, troubles: list[ParitraceError], root: Path, *, as_json: bool) -> None:
+    from paritrace.cli.output import flush, silence, write_json_bytes
     from paritrace.runs.record_words import end_words
+    from paritrace.runs.recording import encoded
 
     if done.status is None:
         _say(
@@ -144,12 +145,18 @@ def _tell(done: RecordedCommand, root: Path, *, as_json: bool) -> None:
         )
     for line in end_words(done.end):
         note(f"paritrace: {line}")
-    note(f"paritrace: recorded -> {root}")
-    if as_json:
-        from paritrace.cli.output import write_json_bytes
-        from paritrace.runs.recording import encoded
-
+    for error in troubles:
+        _say(error, more="; the command was not disturbed")
+    whole = f"recorded, but not in the run's index -> {root}" if troubles else f"recorded -> {root}"
+    note(f"paritrace: {whole}" if done.record.trouble is None else f"paritrace: no whole record was written to {root}")
+    if not as_json:
+        return
+    try:
         write_json_bytes(encoded(done.end))
+        flush()
+    except OSError as error:  # the status stays the command's own, whatever becomes of our document
+        silence()
+        note(f"paritrace: the document was not printed: {error.strerror}")
 
 
 def _say(error: ParitraceError, *, more: str = "") -> None:
