@@ -70,6 +70,10 @@ def test_our_timer_has_its_time_and_the_end_of_the_host_has_its_own(tmp_path: Pa
     assert facts.ended_ns == facts.timer.fired_ns
     assert facts.host_ended_ns is not None
     assert facts.host_ended_ns > facts.timer.fired_ns
+    ended = (facts.host_ended_ns - facts.timer.set_ns) / 1e9
+    assert f"fired after {stop.used_seconds:.3f} s; told to end, signal 15 (SIGTERM), it ended {ended:.3f} s" in words(
+        done
+    )
     assert done.end.resources is not None, "the tree is read before it is ended (RS-11)"
     assert done.end.resources.process_count in (1, 2)
 
@@ -97,7 +101,7 @@ def test_a_stopped_command_is_woken_to_hear_that_its_time_is_up(tmp_path: Path) 
     assert done.end.stop is not None
     assert (done.end.stop.cause, done.end.stop.exit) == (StopCause.AGENT_EXHAUSTED_BUDGET, Signalled(15))
     assert [one.signal for one in done.end.facts.stopped] == [signal.SIGSTOP]
-    assert "stopped by signal 19" in words(done)
+    assert "stopped by SIGSTOP" in words(done)
 
 
 def test_a_command_that_ends_before_its_time_leaves_no_timer_behind(tmp_path: Path) -> None:
@@ -128,6 +132,7 @@ def test_a_signal_passed_on_is_a_cancel(tmp_path: Path) -> None:
     assert done.end.stop is not None
     assert (done.end.stop.cause, done.end.stop.exit) == (StopCause.UNCLASSIFIED, Signalled(15))
     assert [(one.signal, one.why) for one in done.end.facts.sent] == [(15, "forwarded")]
+    assert words(done).startswith("cancelled: SIGTERM came to us and was passed on; it ended with signal 15 (SIGTERM)")
 
 
 def test_a_daemon_in_its_group_is_named_and_left_alone(tmp_path: Path) -> None:

@@ -5,11 +5,12 @@ from typing import TYPE_CHECKING
 
 from paritrace.evidence.gaps import Gap
 from paritrace.process.resources import SCOPE
-from paritrace.process.stop_facts import Left, Stop, StopCause, StopFacts
-from paritrace.runs.record_lines import End
-from paritrace.runs.stop import bracketing_rise, exit_words
+from paritrace.process.stop_facts import Left, Signalled, Stop, StopCause, StopFacts
+from paritrace.runs.record_lines import End, RecordStatus
+from paritrace.runs.stop import bracketing_rise, exit_words, signal_name
 
 if TYPE_CHECKING:
+    from paritrace.process.samples import SampleSummary
     from paritrace.runs.death import DeathPage
     from paritrace.runs.record_reading import ReadRecord
 
@@ -71,7 +72,29 @@ def cause_words(stop: Stop | None) -> str:
 def _headline(end: End) -> str:
     code = "" if end.error is None else f" [{end.error.code}]"
     beside = "" if end.stop is None or end.stop.oom_in_scope is None else f"; memory kill: {end.stop.oom_in_scope}"
-    return f"{cause_words(end.stop)}{code}, after {end.elapsed_seconds:.3f} s{beside}"
+    return f"{_cause(end)}{code}, {_when(end)}{beside}"
+
+
+def _cause(end: End) -> str:
+    wait, passed_on = end.facts.wait, _passed_on(end.facts)
+    if end.status is RecordStatus.CANCELLED and passed_on:
+        told = "" if wait is None else f"; it ended with {exit_words(wait)}"
+        return f"cancelled: {' and '.join(map(signal_name, passed_on))} came to us and was passed on{told}"
+    if end.stop is not None and isinstance(wait, Signalled) and wait.signal in passed_on:
+        return f"{end.stop.cause.value}, {exit_words(wait)}, which came to us and was passed on"
+    return cause_words(end.stop)
+
+
+def _when(end: End) -> str:
+    """After a timeout the end is another time than that of our timer (SC-1)."""
+    facts = end.facts
+    if facts.timer is None or facts.timer.fired_ns is None or facts.host_ended_ns is None:
+        return f"after {end.elapsed_seconds:.3f} s"
+    return f"it ended {(facts.host_ended_ns - facts.timer.set_ns) / 1e9:.3f} s after its start"
+
+
+def _passed_on(facts: StopFacts) -> list[int]:
+    return list(dict.fromkeys(one.signal for one in facts.sent if one.why == "forwarded"))
 
 
 def _beside(facts: StopFacts) -> Iterator[str]:
@@ -90,10 +113,9 @@ def _beside(facts: StopFacts) -> Iterator[str]:
     for killer in facts.killers:
         yield f"another killer left a trace: {killer}"
     for stopped in facts.stopped:
-        yield f"it was stopped by signal {stopped.signal} meanwhile"
-    forwarded = [one.signal for one in facts.sent if one.why == "forwarded"]
-    if forwarded:
-        yield f"signals passed on to it: {', '.join(map(str, forwarded))}"
+        yield f"it was stopped by {signal_name(stopped.signal)} meanwhile"
+    if passed_on := _passed_on(facts):
+        yield f"signals passed on to it: {', '.join(map(signal_name, passed_on))}"
     for left in facts.left:
         yield f"left behind: {_left(left)}"
     yield from facts.remarks
@@ -112,8 +134,12 @@ def _resources(end: End) -> Iterator[str]:
         told = memory.gap.value if isinstance(memory, Gap) else f"{memory:,} bytes"
         yield f"before it was ended: {SCOPE}: {count} processes, sum of resident memory {told}"
     if end.sampled is not None:
-        peak = end.sampled.sampled_peak_bytes
-        told = peak.gap.value if isinstance(peak, Gap) else f"{peak:,} bytes"
-        covered = end.sampled.covered_fraction
-        share = covered.gap.value if isinstance(covered, Gap) else f"{covered:.0%}"
-        yield f"sampled_peak {told} of resident memory (shared pages once per process); {share} of the time covered"
+        yield _sampled(end.sampled)
+
+
+def _sampled(sampled: "SampleSummary") -> str:
+    peak, covered = sampled.sampled_peak_bytes, sampled.covered_fraction
+    share = f"covered: {covered.gap.value}" if isinstance(covered, Gap) else f"{covered:.0%} of the time covered"
+    if isinstance(peak, Gap):
+        return f"no sample could be taken of its memory: {peak.gap.value}"
+    return f"sampled_peak {peak:,} bytes of resident memory (shared pages once per process); {share}"

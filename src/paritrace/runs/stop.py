@@ -106,10 +106,11 @@ def exit_words(wait: Wait) -> str:
         case Exited():
             return f"exit code {wait.code}"
         case Signalled():
-            return f"signal {wait.signal} ({_name(wait.signal)})"
+            return f"signal {wait.signal} ({signal_name(wait.signal)})"
 
 
-def _name(number: int) -> str:
+def signal_name(number: int) -> str:
+    """Return a signal's name, `unnamed` for a number that Python has none for."""
     try:
         return signal.Signals(number).name
     except ValueError:
