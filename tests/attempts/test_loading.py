@@ -47,6 +47,19 @@ def test_at_1_json_and_yaml_are_one_format(tmp_path: Path) -> None:
     assert list(attempts.load(again).attempts()) == [one]
 
 
+HEAD = b'{"format": "paritrace-attempts", "version": "1.0", "configurations": [], "attempts": %s}'
+
+
+@pytest.mark.parametrize(
+    "junk",
+    [b'[{"x": "\xff"}]', b'[{"x": %s}]' % (b"9" * 6000), b'[{"x": 1e999}]', b'[{"x": NaN}]', b"{}", b"[[[]"],
+)
+def test_at_1_what_json_does_not_allow_is_refused_at_any_depth(tmp_path: Path, junk: bytes) -> None:
+    assert refused(written(tmp_path, HEAD % junk))
+    assert refused(written(tmp_path, junk[1:-1] or b"\xff"))
+    assert refused(written(tmp_path, b'{"format": "\xff"}'))
+
+
 @pytest.mark.parametrize(
     ("change", "told"),
     [

@@ -238,3 +238,7 @@ def test_at_15_a_runs_own_total_shows_what_no_attempt_accounts_for() -> None:
     assert left["input_tokens"] == 100
     assert left["output_tokens"] == 0
     assert Warned.UNATTRIBUTED in {warning.code for warning in found.warnings}
+
+
+def test_at_9_of_nothing_not_all_evidence_is_there() -> None:
+    assert not summary([], configurations=()).complete

@@ -133,7 +133,7 @@ def summary_of(assessed: Assessed, *, details: bool) -> Summary:
         configurations=found,
         warnings=cautions(found, assessed.tallies, assessed.surveyed),
         noted=loaded.head.gaps,
-        complete=not loaded.head.gaps and all(_is_complete(one) for one in found),
+        complete=bool(found) and not loaded.head.gaps and all(_is_complete(one) for one in found),
         details=_details(assessed) if details else None,
     )
 

@@ -40,6 +40,7 @@ class Loaded(Struct, frozen=True):
             yield _ATTEMPT.decode(one)
 
 
+_UNREADABLE = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
 _ATTEMPT = msgspec.json.Decoder(Attempt)
 
 
@@ -64,9 +65,12 @@ def load(path: str | Path, *, files: Files = LOCAL) -> Loaded:
 
 def parse(data: bytes, *, name: str, digest: str) -> Loaded:
     """Returns the manifest that JSON bytes hold; raises as `load`."""
-    head = _head(data, name=name)
-    raw = tuple(msgspec.json.decode(data, type=_Parts).attempts)
-    problems = first_problems(_problems(head, raw))
+    try:
+        head = _head(data, name=name)
+        raw = tuple(msgspec.json.decode(data, type=_Parts).attempts)
+        problems = first_problems(_problems(head, raw))
+    except _UNREADABLE as error:  # deeper in it: a text that is not UTF-8, a number beyond all bounds
+        raise _refused(name, (f"not readable as JSON: {error}",)) from error
     if problems:
         raise _refused(name, problems)
     return Loaded(name, digest, head, raw)
@@ -76,7 +80,7 @@ def _head(data: bytes, *, name: str) -> Manifest:
     """Everything but the attempts, strictly."""
     try:
         plain = msgspec.json.decode(data, type=dict[str, msgspec.Raw])
-    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
+    except _UNREADABLE as error:
         raise _refused(name, (f"no JSON object: {error}",)) from error
     whole = "attempts" in plain
     plain["attempts"] = msgspec.Raw(b"[]")
@@ -97,7 +101,10 @@ def _problems(head: Manifest, raw: tuple[msgspec.Raw, ...]) -> Iterator[str]:
             attempt = _ATTEMPT.decode(one)
         except msgspec.MsgspecError as error:
             place = f"attempts[{number}]"
-            found = tuple(problems_of(msgspec.json.decode(one), Attempt, place=place))
+            try:
+                found = tuple(problems_of(msgspec.json.decode(one), Attempt, place=place))
+            except _UNREADABLE:
+                found = ()
             yield from found or (f"{place}: {error}",)
             continue
         yield from rules.of_attempt(attempt, number=number)
