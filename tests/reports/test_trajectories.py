@@ -71,6 +71,17 @@ def test_at_23_the_screen_of_many_tasks(golden: Golden) -> None:
     golden("trajectories/overview.txt", text)
 
 
+def test_the_command_to_copy_is_never_cut() -> None:
+    command = "paritrace attempts diverge " + "/a/long/folder" * 20 + " B --json"
+    matched = match([trace("a")], [trace("b")], Chosen())
+    for text in (
+        overview(("A", "B"), matched, held(matched), next_line=command),
+        screen(held(matched)[0], next_line=command),
+    ):
+        assert f"\n[next]      {command}\n" in text
+        assert len(text.splitlines()) <= 34
+
+
 def test_at_23_the_document_keeps_values_to_itself_unless_asked() -> None:
     secret = trace("bash cat SECRET-TOKEN = SECRET-RESULT")
     matched = match([secret], [trace("bash ls = a")], Chosen())

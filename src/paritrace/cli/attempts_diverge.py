@@ -1,6 +1,7 @@
 """`paritrace attempts diverge`: where the trajectories of two sides part (AT-23)."""
 
 from pathlib import Path
+from shlex import quote
 from typing import TYPE_CHECKING
 
 import click
@@ -80,9 +81,9 @@ def screen_of(paths: tuple[Path, Path], matched: "MatchedTasks", found: "tuple[H
     from paritrace.reports.trajectories.overview import overview
     from paritrace.reports.trajectories.screen import screen
 
-    a, b = paths
+    a, b = (quote(str(path)) for path in paths)
     if len(found) == 1 and len(matched.tasks) == 1 and not (matched.only_a or matched.only_b):
         return screen(found[0], next_line=f"paritrace attempts diverge {a} {b} --json")
     example = min(found, key=lambda one: one.task.a.outcome == one.task.b.outcome).task.a.task_id if found else ""
-    next_line = f"paritrace attempts diverge {a} {b} --task {example}" if example else ""
-    return overview((str(a), str(b)), matched, found, next_line=next_line)
+    next_line = f"paritrace attempts diverge {a} {b} --task {quote(example)}" if example else ""
+    return overview((str(paths[0]), str(paths[1])), matched, found, next_line=next_line)

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from msgspec import Struct
 
-from paritrace.reports.harmless import cut, wrap
+from paritrace.reports.harmless import cut, harmless, wrap
 
 WIDTH = 100
 HEIGHT = 34
@@ -29,6 +29,11 @@ def paragraph(text: str, /, *, most: int) -> tuple[str, ...]:
     if len(lines) <= most:
         return tuple(lines)
     return (*lines[: most - 1], cut(" ".join(lines[most - 1 :]), width=CONTENT))
+
+
+def next_step(command: str, /) -> tuple[str, ...]:
+    """Returns the command that shows more, whole, on a line of its own that no width cuts: it is there to be copied."""
+    return ("[next]".ljust(MARGIN) + harmless(command),) if command else ()
 
 
 def fit(sections: Sequence[Section], /, *, height: int = HEIGHT, closing: str = "") -> list[str]:

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 
 from paritrace.attempts.trace_matching import MatchedTasks
 from paritrace.reports.harmless import cut, harmless, shorten
-from paritrace.reports.layout import CONTENT, HEIGHT, Section, fit, paragraph
+from paritrace.reports.layout import CONTENT, HEIGHT, Section, fit, next_step, paragraph
 from paritrace.reports.trajectories.document import Held
 from paritrace.reports.trajectories.words import AFTER, brief, kind, plural
 
@@ -19,11 +19,11 @@ def overview(names: tuple[str, str], matched: MatchedTasks, found: Sequence[Held
         Section("B", (shorten(names[1], width=CONTENT),)),
         Section("tasks", tuple(_rows(found)), keep=4, spaced=True),
         Section("not_seen", tuple(_not_seen(matched)), keep=1, most=4, spaced=True),
-        Section("next", (next_line,) if next_line else ()),
     ]
     title = paragraph(_title(found), most=2)
-    body = fit(sections, height=HEIGHT - len(title), closing="more tasks: --json lists them all")
-    return "\n".join([*title, *body]) + "\n"
+    following = next_step(next_line)
+    body = fit(sections, height=HEIGHT - len(title) - len(following), closing="more tasks: --json lists them all")
+    return "\n".join([*title, *body, *following]) + "\n"
 
 
 def _title(found: Sequence[Held]) -> str:

@@ -6,7 +6,7 @@ from paritrace.attempts.divergence import Divergence, Standing, Stretch
 from paritrace.attempts.origins import Origin
 from paritrace.attempts.traces import Trace
 from paritrace.reports.harmless import cut, harmless, shorten
-from paritrace.reports.layout import CONTENT, HEIGHT, Section, fit, paragraph
+from paritrace.reports.layout import CONTENT, HEIGHT, Section, fit, next_step, paragraph
 from paritrace.reports.trajectories.document import Held, numbers
 from paritrace.reports.trajectories.words import SIGNS, call, headline, plural, recovery, tool, tools
 
@@ -25,11 +25,11 @@ def screen(one: Held, *, next_line: str = "", height: int = HEIGHT) -> str:
         Section("after", tuple(_after(a, b, found)), keep=1, most=3),
         Section("map", tuple(_map(a, b, found)), keep=4, spaced=True),
         Section("not_known", tuple(_not_known(a, b, found)), keep=1, most=4, spaced=True),
-        Section("next", (next_line,) if next_line else ()),
     ]
     title = paragraph(f"{harmless(a.task_id)}: {headline(a, b, found)}", most=2)
-    body = fit(sections, height=height - len(title), closing="more stretches: --json lists them all")
-    return "\n".join([*title, *body]) + "\n"
+    following = next_step(next_line)
+    body = fit(sections, height=height - len(title) - len(following), closing="more stretches: --json lists them all")
+    return "\n".join([*title, *body, *following]) + "\n"
 
 
 def _side(trace: Trace, num_attempts: int) -> str:
