@@ -7,7 +7,6 @@ from msgspec.structs import replace
 
 from paritrace import attempts
 from paritrace.attempts.gaps import AttemptGap
-from paritrace.attempts.lines import Line, Refused, lines_of
 from paritrace.attempts.manifest import Attempt, Configuration, Execution, Request, RequestState
 from paritrace.attempts.origins import Origin, Source
 from paritrace.attempts.reading import Seen, Unusable, record_of, result_of
@@ -181,19 +180,6 @@ def test_at_2_the_same_content_twice_is_counted_once_and_said() -> None:
     assert [one.about for one in found.warnings if one.code is Warned.REPEATED_RECORDS] == [("a-t1-1",)]
 
 
-def test_at_5_a_bare_nan_is_refused_and_the_rest_read() -> None:
-    lines = list(lines_of(b'{"a": 1}\n{"score": NaN}\n\n{"b": 2}\n[1]\n{"torn": '))
-    assert [(type(one), one.number) for one in lines] == [
-        (Line, 1),
-        (Refused, 2),
-        (Line, 4),
-        (Refused, 5),
-        (Refused, 6),
-    ]
-    assert [one.torn for one in lines if isinstance(one, Refused)] == [False, False, True]
-    assert not any("NaN" in one.why or "torn" in one.why for one in lines if isinstance(one, Refused))
-
-
 def test_rr_5_a_record_is_read_around_a_line_that_is_none() -> None:
     data = record("r1", usage={"input_tokens": 5, "input_tokens_include_cache": True})
     start, end, _ = data.split(b"\n")
@@ -205,6 +191,18 @@ def test_rr_5_a_record_is_read_around_a_line_that_is_none() -> None:
     assert isinstance(torn, Seen)
     assert (torn.ended, torn.torn) == (False, True)
     assert isinstance(record_of(b"nothing", origin=AT), Unusable)
+
+
+@pytest.mark.parametrize("field", ["input_tokens", "output_tokens", "cached_input_tokens", "cost_usd"])
+@pytest.mark.parametrize("junk", ["-1", "1" + "0" * 40, "1e999"])
+def test_at_5_a_figure_that_can_be_none_makes_a_result_and_a_record_invalid(field: str, junk: str) -> None:
+    if field == "cost_usd" and junk.isdecimal():
+        junk = "1e101"
+    said = b'{"request_id": "r1", "status": "succeeded", "usage": {"%s": %s}}' % (field.encode(), junk.encode())
+    assert isinstance(result_of(said, origin=AT), Unusable)
+    end = b'{"line": "end", ' + said[1:]
+    seen = record_of(b'{"line": "start", "request_id": "r1"}\n' + end + b"\n", origin=AT)
+    assert isinstance(seen, Unusable) or not seen.ended
 
 
 def test_at_5_an_error_that_left_no_accounting() -> None:

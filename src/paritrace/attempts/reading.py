@@ -1,18 +1,20 @@
 """What a result file and a run record say of one request: parsing of bytes that somebody else read: pure (AT-3)."""
 
 from collections.abc import Iterator, Mapping
-from typing import Any, cast
+from typing import Annotated, Any, cast
 
 import msgspec
-from msgspec import Struct
+from msgspec import Meta, Struct
 
-from paritrace.attempts.accounts import Accounting, AccountingSource, Cost, PricingBasis, PricingKind, Usage
+from paritrace.attempts.accounts import Accounting, AccountingSource, Amount, Cost, PricingBasis, PricingKind, Usage
 from paritrace.attempts.gaps import AttemptGap
-from paritrace.attempts.lines import Line, Refused, lines_of
 from paritrace.attempts.manifest import Execution
 from paritrace.attempts.origins import Origin
+from paritrace.attempts.plain_json import is_object, parse_lines
 
 UNRECORDED = "a currency that was not recorded"
+_Tokens = Annotated[int, Meta(ge=0, le=2**63 - 1)]  # a count below zero is none, and no file that says so is believed
+
 DETAILED = "nemo_fabric.detailed_token_usage.v1"
 
 
@@ -41,28 +43,35 @@ class _Usage(Struct, frozen=True):
     The second half is as our own run records spell it (docs/formats/run-record.md); a record has one half or the other.
     """
 
-    input_tokens: int | None = None
-    cached_input_tokens: int | None = None
-    output_tokens: int | None = None
+    input_tokens: _Tokens | None = None
+    cached_input_tokens: _Tokens | None = None
+    output_tokens: _Tokens | None = None
     input_tokens_include_cache: bool | None = None
-    cost_usd: float | None = None
+    cost_usd: Amount | None = None
     metadata: dict[str, Any] | None = None
-    cache_write_input_tokens: int | None = None
-    reasoning_tokens: int | None = None
+    cache_write_input_tokens: _Tokens | None = None
+    reasoning_tokens: _Tokens | None = None
     input_includes_cache: bool | None = None
     output_includes_reasoning: bool | None = None
-    cost: float | None = None
+    cost: Amount | None = None
     currency: str | None = None
 
 
 class _Detailed(Struct, frozen=True):
-    input_tokens: int | None = None
-    cached_input_tokens: int | None = None
-    cache_write_input_tokens: int | None = None
+    input_tokens: _Tokens | None = None
+    cached_input_tokens: _Tokens | None = None
+    cache_write_input_tokens: _Tokens | None = None
     input_tokens_include_cache: bool | None = None
-    output_tokens: int | None = None
-    reasoning_tokens: int | None = None
+    output_tokens: _Tokens | None = None
+    reasoning_tokens: _Tokens | None = None
     output_tokens_include_reasoning: bool | None = None
+
+
+class _Line(Struct, frozen=True):
+    """One line of a record that is a JSON object, by its number from 1."""
+
+    number: int
+    content: dict[str, Any]
 
 
 class _Result(Struct, frozen=True):
@@ -75,7 +84,7 @@ class _End(Struct, frozen=True):
     request_id: str
     status: str | None = None
     error: dict[str, Any] | None = None
-    elapsed_seconds: float | None = None
+    elapsed_seconds: Amount | None = None
     usage: _Usage | None = None
     accounting: Accounting | None = None
 
@@ -95,15 +104,16 @@ def record_of(data: bytes, *, origin: Origin) -> Seen | Unusable:
 
     A line that is refused is passed over and the rest is read; a record without any usable line is `result_invalid`.
     """
-    lines = list(lines_of(data))
-    usable = [one for one in lines if isinstance(one, Line)]
-    torn = any(one.torn for one in lines if isinstance(one, Refused))
+    values, refusals = parse_lines(data, path=origin.source)
+    refused = {one.line for one in refusals}
+    usable = [_Line(number, value) for number, value in values if is_object(value) and number not in refused]
+    torn = data.count(b"\n") + 1 in refused  # a last line without its newline
     start = next((one for one in usable if _word(one) == "start"), None)
     end = next((one for one in reversed(usable) if _word(one) == "end"), None)
     if end is not None:
         try:
             return _ended(end, origin=origin, torn=torn)
-        except msgspec.ValidationError as error:
+        except (msgspec.ValidationError, OverflowError) as error:
             return Unusable(AttemptGap.RESULT_INVALID, _kind(error))
     if start is None:
         return Unusable(AttemptGap.RECORD_TRUNCATED if torn else AttemptGap.RESULT_INVALID, "has no line of a record")
@@ -111,11 +121,11 @@ def record_of(data: bytes, *, origin: Origin) -> Seen | Unusable:
     return Seen(name if isinstance(name, str) else None, Execution.UNKNOWN, None, ended=False, torn=torn)
 
 
-def _word(line: Line) -> object:
+def _word(line: _Line) -> object:
     return line.content.get("line", line.content.get("type"))
 
 
-def _ended(line: Line, *, origin: Origin, torn: bool) -> Seen:
+def _ended(line: _Line, *, origin: Origin, torn: bool) -> Seen:
     end = msgspec.convert(line.content, _End)
     at = Origin(origin.source, line.number, "/usage", origin.member)
     return Seen(

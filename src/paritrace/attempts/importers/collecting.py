@@ -9,10 +9,10 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
-from paritrace.attempts.importers.plain_json import Refusal
 from paritrace.attempts.importers.reading import Evidence
 from paritrace.attempts.manifest import FORMAT, VERSION, Attempt, Configuration, Manifest
 from paritrace.attempts.origins import Origin
+from paritrace.attempts.plain_json import Refusal
 from paritrace.errors import EvidenceError
 
 MOST_PLANNED = 10_000_000  # attempts of one list; a file that plans more is not believed

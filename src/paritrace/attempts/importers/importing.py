@@ -8,8 +8,8 @@ from msgspec import Struct
 from paritrace.attempts.importers import harbor, inspect, nemo_fabric, records, swebench, terminal_bench
 from paritrace.attempts.importers.collecting import Collecting, Imported, Named
 from paritrace.attempts.importers.inspect_logs import SUFFIXES, is_inspect_log
-from paritrace.attempts.importers.plain_json import parse
 from paritrace.attempts.importers.reading import MOST_FILE_BYTES, Evidence
+from paritrace.attempts.plain_json import parse
 from paritrace.errors import EvidenceError, HostError, RequestError
 from paritrace.files import LOCAL
 

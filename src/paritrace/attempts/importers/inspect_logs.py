@@ -11,9 +11,9 @@ from paritrace.attempts.importers.archives import Archive, ArchiveError, open_ar
 from paritrace.attempts.importers.collecting import TOO_DEEP, typed
 from paritrace.attempts.importers.inspect_format import Header, Sample
 from paritrace.attempts.importers.inspect_samples import Placed, sample_sha256
-from paritrace.attempts.importers.plain_json import Parsed, Refusal, elements, members, parse
 from paritrace.attempts.importers.reading import Evidence
 from paritrace.attempts.origins import Origin
+from paritrace.attempts.plain_json import Parsed, Refusal, elements, members, parse
 
 SUFFIXES = (".eval", ".json")
 HEADER, STARTED = "header.json", "_journal/start.json"  # the second is all that a killed run leaves of the first

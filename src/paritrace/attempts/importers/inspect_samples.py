@@ -12,7 +12,6 @@ from paritrace.attempts.accounts import LARGEST, Accounting, AccountingSource, C
 from paritrace.attempts.gaps import AttemptGap, Noted
 from paritrace.attempts.importers.collecting import seconds_between, unix_ns
 from paritrace.attempts.importers.inspect_format import Header, ModelEvent, ModelUsage, Sample
-from paritrace.attempts.importers.plain_json import elements, is_object, members
 from paritrace.attempts.importers.usage_conventions import Counts, proven
 from paritrace.attempts.manifest import (
     Attempt,
@@ -28,6 +27,7 @@ from paritrace.attempts.manifest import (
     VerdictKind,
 )
 from paritrace.attempts.origins import Origin
+from paritrace.attempts.plain_json import elements, is_object, members
 from paritrace.evidence.digests import sha256_hex
 
 LETTERS = {"C": 1.0, "I": 0.0, "P": 0.5, "N": 0.0}  # Inspect's CORRECT, INCORRECT, PARTIAL, NOANSWER

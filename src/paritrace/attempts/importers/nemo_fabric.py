@@ -12,7 +12,6 @@ from paritrace.attempts.accounts import Accounting, AccountingSource
 from paritrace.attempts.gaps import AttemptGap, Noted
 from paritrace.attempts.importers.atif import FinalMetrics, totals_usage, violations
 from paritrace.attempts.importers.collecting import Collecting, Named, recorded, typed, unix_ns
-from paritrace.attempts.importers.plain_json import members
 from paritrace.attempts.importers.reading import Document, Evidence
 from paritrace.attempts.manifest import (
     Attempt,
@@ -30,6 +29,7 @@ from paritrace.attempts.manifest import (
     VerdictKind,
 )
 from paritrace.attempts.origins import Origin
+from paritrace.attempts.plain_json import members
 
 BUNDLE, TELEMETRY = "result-summary.json", "telemetry-summary.json"
 BUNDLE_SCHEMA = "fabric.harbor.sample/"

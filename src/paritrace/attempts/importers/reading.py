@@ -7,8 +7,8 @@ from pathlib import Path
 from msgspec import Struct
 
 from paritrace.attempts.gaps import AttemptGap, Noted
-from paritrace.attempts.importers.plain_json import Parsed, Refusal, parse, parse_lines
 from paritrace.attempts.origins import Origin, Source
+from paritrace.attempts.plain_json import Parsed, Refusal, parse, parse_lines
 from paritrace.errors import HostError, RequestError
 from paritrace.evidence.digests import sha256_hex, sha256_of
 from paritrace.files import LOCAL

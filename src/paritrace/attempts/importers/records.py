@@ -14,7 +14,6 @@ from msgspec import Struct
 
 from paritrace.attempts.gaps import AttemptGap, Noted
 from paritrace.attempts.importers.collecting import Collecting, Named, typed, unix_ns
-from paritrace.attempts.importers.plain_json import members
 from paritrace.attempts.importers.reading import Evidence
 from paritrace.attempts.manifest import (
     Attempt,
@@ -29,6 +28,7 @@ from paritrace.attempts.manifest import (
     StopKind,
 )
 from paritrace.attempts.origins import Origin
+from paritrace.attempts.plain_json import members
 from paritrace.files import LOCAL
 
 RECORD = "run-record.jsonl"

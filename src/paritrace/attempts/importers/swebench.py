@@ -10,7 +10,6 @@ from msgspec import Struct
 
 from paritrace.attempts.gaps import AttemptGap, Noted
 from paritrace.attempts.importers.collecting import Collecting, Named, recorded, typed
-from paritrace.attempts.importers.plain_json import members
 from paritrace.attempts.importers.reading import Document, Evidence
 from paritrace.attempts.manifest import (
     Attempt,
@@ -24,6 +23,7 @@ from paritrace.attempts.manifest import (
     VerdictKind,
 )
 from paritrace.attempts.origins import Origin
+from paritrace.attempts.plain_json import members
 
 EVALUATOR = "swe-bench harness"
 

@@ -18,7 +18,6 @@ from paritrace.attempts.importers.collecting import (
     typed,
     unix_ns,
 )
-from paritrace.attempts.importers.plain_json import elements, members
 from paritrace.attempts.importers.reading import Document, Evidence
 from paritrace.attempts.manifest import (
     Attempt,
@@ -33,6 +32,7 @@ from paritrace.attempts.manifest import (
     VerdictKind,
 )
 from paritrace.attempts.origins import Origin
+from paritrace.attempts.plain_json import elements, members
 
 RESULTS, LOCK, METADATA = "results.json", "tb.lock", "run_metadata.json"
 WORKED_SECONDS = 60.0  # an agent that ran so long worked: zero tokens are not believed (D-03)

@@ -10,9 +10,9 @@ from paritrace.attempts.importers.harbor_format import TrialResult
 from paritrace.attempts.importers.harbor_trials import rewards_of
 from paritrace.attempts.importers.inspect_logs import is_inspect_log, logs_of, read_log
 from paritrace.attempts.importers.inspect_trajectories import trace_of_sample
-from paritrace.attempts.importers.plain_json import Refusal
 from paritrace.attempts.importers.reading import Evidence
 from paritrace.attempts.origins import Origin
+from paritrace.attempts.plain_json import Refusal
 from paritrace.attempts.trace_steps import Call, message_of, steps_of
 from paritrace.attempts.traces import Trace
 
