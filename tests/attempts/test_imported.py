@@ -55,7 +55,7 @@ def test_at_16_the_text_of_a_harbor_job(tmp_path: Path) -> None:
         "1 of 12 = 0.083",
         "[0.083, 0.500] of 12",
         ">= 0.030525 USD (6 of 12; cost_absent 6",
-        "6 retries of alpha: their evidence was destroyed by the tool",
+        "retries of alpha whose evidence the tool destroyed: 6",
     ):
         assert line in text
 

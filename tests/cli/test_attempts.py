@@ -120,3 +120,15 @@ def test_at_17_without_scipy_the_mend_is_said(place: Path, monkeypatch: pytest.M
 def _steady(text: str) -> str:
     """The report without the versions and the digest, which change by themselves."""
     return "\n".join(line for line in text.splitlines() if "read by" not in line and "sha256" not in line) + "\n"
+
+
+@pytest.mark.parametrize(("names", "few"), [((), "0 configurations"), (("a",), "1 configuration")])
+def test_at_14_a_comparison_of_less_than_two_says_that_it_is_none(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], names: tuple[str, ...], few: str
+) -> None:
+    head = {"format": "paritrace-attempts", "version": "1.0", "attempts": []}
+    path = tmp_path / "m.json"
+    path.write_text(json.dumps({**head, "configurations": [{"id": name} for name in names]}))
+    assert status_of(["attempts", "compare", str(path), "--format", "text"]) == 0
+    assert capsys.readouterr().out.startswith(f"nothing is compared\n===================\n  - the manifest has {few}:")
+    assert status_of(["attempts", "summarize", str(path), "--require-complete"]) == 3

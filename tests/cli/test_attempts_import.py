@@ -31,7 +31,7 @@ def test_at_16_a_harbor_job_is_imported_and_summarised(tmp_path: Path, capsys: C
         "1 of 12 = 0.083",
         "[0.083, 0.500] of 12",
         ">= 0.030525 USD (6 of 12",
-        "6 retries of alpha: their evidence was destroyed by the tool",
+        "retries of alpha whose evidence the tool destroyed: 6",
     ):
         assert said in screen
     assert "no attempt accounts for" not in screen  # rounding of a sum of money is no difference

@@ -45,13 +45,13 @@ def _of_records(surveyed: Survey) -> Iterator[Caution]:
     if found.conflicting:
         yield Caution(
             Warned.CONFLICTING_RECORDS,
-            f"{len(found.conflicting)} ids have contradicting records: none of them is chosen",
+            f"ids with contradicting records, none of which is chosen: {len(found.conflicting)}",
             tuple(sorted(found.conflicting)[:MOST_NAMED]),
         )
     if found.repeated:
         yield Caution(
             Warned.REPEATED_RECORDS,
-            f"{len(found.repeated)} attempts were there more than once with the same content: each is counted once",
+            f"attempts seen more than once with the same content, each counted once: {len(found.repeated)}",
             tuple(sorted(found.repeated)[:MOST_NAMED]),
         )
 
@@ -71,23 +71,26 @@ def _of_one(one: OfConfiguration, tally: Tally) -> Iterator[Caution]:
     if one.durations.num_not_fitting:
         yield Caution(
             Warned.SCOPES_DO_NOT_FIT,
-            f"{one.durations.num_not_fitting} attempts of {one.id}: invocations cover more than the task's duration",
+            f"attempts of {one.id} with invocations longer than the task: {one.durations.num_not_fitting}",
             about,
         )
     destroyed = one.gaps.get(AttemptGap.RETRY_DESTROYED, 0)
     if destroyed:
         yield Caution(
             Warned.RETRIES_DESTROYED,
-            f"{destroyed} retries of {one.id}: their evidence was destroyed by the tool",
+            f"retries of {one.id} whose evidence the tool destroyed: {destroyed}",
             about,
         )
     if tally.num_legacy:
         yield Caution(
-            Warned.LEGACY_COUNTERS, f"{tally.num_legacy} attempts of {one.id} have counters that enter no total", about
+            Warned.LEGACY_COUNTERS, f"attempts of {one.id} with counters that enter no total: {tally.num_legacy}", about
         )
     left = [r for r in one.reconciled if r.unattributed]
     if left or tally.num_unattributed:
-        told = ", ".join(f"{r.figure} {r.unattributed:,}" for r in left) or f"inside {tally.num_unattributed} attempts"
+        told = (
+            ", ".join(f"{r.figure} {r.unattributed:,}" for r in left)
+            or f"something inside attempts: {tally.num_unattributed}"
+        )
         yield Caution(Warned.UNATTRIBUTED, f"of {one.id} no attempt accounts for: {told}", about)
 
 

@@ -54,12 +54,12 @@ def claimed(baseline: Side, candidate: Side, analysis: Analysis, *, names: tuple
     holds = excludes_zero(complete, analysis, sign=value)
     tipping = [_tipping("sign", path, lambda found: _mean(found) * value > ROUNDING, names=names)]
     if not holds:
-        why = f"the declared analysis ({analysis_name(analysis)}) does not exclude zero on the evaluated attempts"
+        why = f"the analysis ({analysis_name(analysis)}) does not exclude zero on the evaluated attempts"
         return Claimed(Claim.UNDETERMINED, (why,), interval, tuple(tipping))
     tipping.append(_tipping("claim", path, lambda found: excludes_zero(found, analysis, sign=value), names=names))
     if excludes_zero(worst, analysis, sign=value):
         return Claimed(Claim.ROBUST, (), interval, tuple(tipping))
-    why = "on the worst-case completion of the missing verdicts the declared analysis does not exclude zero"
+    why = "on the worst-case completion of the missing verdicts the analysis does not exclude zero"
     return Claimed(Claim.CONDITIONAL, (why,), interval, tuple(tipping))
 
 

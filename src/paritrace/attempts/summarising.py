@@ -153,7 +153,7 @@ def _pass_at_k(tasks: Sequence[TaskOutcomes], relation: Relation) -> tuple[PassA
 
 def _time_to_pass(judge: JudgedTasks) -> Incidence | Absent:
     if judge.num_without_duration:
-        return Absent(NotEstimable.NOT_RECORDED, f"{judge.num_without_duration} attempts have no task duration")
+        return Absent(NotEstimable.NOT_RECORDED, f"attempts without a task duration: {judge.num_without_duration}")
     return incidence_of_pass(sorted(judge.endings))
 
 

@@ -68,13 +68,15 @@ def _told(imported: "Imported", output: Path) -> dict[str, object]:
 
 
 def _screen(imported: "Imported", output: Path) -> str:
+    from paritrace.reports.wording import count
+
     manifest = imported.manifest
-    lines = [f"{output}: what {manifest.importer} left, {len(manifest.sources):,} files with their digests"]
+    lines = [f"{output}: what {manifest.importer} left, {count(len(manifest.sources), 'file')}, each with its digest"]
     for one in manifest.configurations:
         own = [attempt for attempt in manifest.attempts if attempt.configuration_id == one.id]
         planned = "planned" if one.attempts_complete else "seen; nothing says how many were planned"
-        lines.append(f"  {one.id}: {len(own):,} attempts {planned}, {sum(a.present for a in own):,} found")
+        lines.append(f"  {one.id}: {count(len(own), 'attempt')} {planned}, {sum(a.present for a in own):,} found")
     if imported.refusals:
-        lines.append(f"  {len(imported.refusals):,} times something was not read: see above, or `gaps` of the manifest")
+        lines.append(f"  not read: {count(len(imported.refusals), 'place')}, see above, or `gaps` of the manifest")
     verb = "compare" if len(manifest.configurations) > 1 else "summarize"
     return "\n".join([*lines, f"next: paritrace attempts {verb} {output}"])

@@ -14,7 +14,7 @@ def wilson(passes: int, num: int, *, level: float) -> Interval:
 
 def clopper_pearson(passes: int, num: int, *, level: float) -> Interval:
     """Returns the exact interval of a proportion; `num` is at least 1."""
-    return _interval(passes, num, level=level, method="exact", name=f"Clopper-Pearson exact interval, {num} trials")
+    return _interval(passes, num, level=level, method="exact", name=f"Clopper-Pearson exact interval, n = {num}")
 
 
 def mcnemar(first_only: int, second_only: int) -> TestResult:

@@ -2,11 +2,12 @@
 
 from paritrace.attempts.explaining import Explained, Place
 from paritrace.reports.harmless import harmless
+from paritrace.reports.wording import count
 
 
 def explained_text(found: Explained) -> str:
     """Returns one line for each attempt, and below it the places that it was read from."""
-    lines = [f"{harmless(found.figure)}: {len(found.evidence):,} attempts speak of it"]
+    lines = [f"{harmless(found.figure)}: evidence of {count(len(found.evidence), 'attempt')}"]
     for one in found.evidence:
         lines.append(f"  {harmless(one.attempt_id) or 'the configuration'}: {harmless(one.said)}")
         lines += [f"      {_place(place)}" for place in one.places]

@@ -25,6 +25,7 @@ from paritrace.reports.attempts.words import (
     test_in_words,
 )
 from paritrace.reports.harmless import harmless
+from paritrace.reports.wording import count
 
 MOST_LISTED = 40  # tasks and attempts on one list; of more the number left out is said
 MOST_DETAILS = 2000  # attempts in a report for people; --json has all
@@ -54,6 +55,9 @@ def parts_of_summary(summary: Summary) -> Iterator[Part]:
 
 def parts_of_comparison(comparison: AttemptsComparison) -> Iterator[Part]:
     """Yields the parts of a comparison: what it claims, then both sides."""
+    if not comparison.pairs:
+        few = count(len(comparison.summary.configurations), "configuration")
+        yield Part("nothing is compared", notes=(f"the manifest has {few}: a comparison needs two",), level=1)
     for pair in comparison.pairs:
         yield from _pair(pair, comparison.num_comparisons)
     if comparison.rules:
@@ -62,7 +66,7 @@ def parts_of_comparison(comparison: AttemptsComparison) -> Iterator[Part]:
 
 
 def _head(summary: Summary) -> Part:
-    told = "all evidence is there" if summary.complete else "evidence is incomplete: sums with >= are not totals"
+    told = "all evidence is there" if summary.complete else "incomplete: sums with >= are not totals"
     rows = [
         ("evidence", told),
         ("manifest", f"sha256 {summary.manifest_sha256}"),
@@ -71,7 +75,7 @@ def _head(summary: Summary) -> Part:
     if summary.importer:
         rows.insert(1, ("imported from", harmless(summary.importer)))
     noted = tuple(f"{one.reason} ({one.count}): {harmless(one.detail)}" for one in summary.noted)
-    return Part(f"attempts of {len(summary.configurations)} configurations", tuple(rows), noted, level=1)
+    return Part(f"attempts of {count(len(summary.configurations), 'configuration')}", tuple(rows), noted, level=1)
 
 
 def _configuration(one: OfConfiguration) -> Iterator[Part]:

@@ -50,7 +50,7 @@ REQUEST_STATES: dict[RequestState, str] = {
 
 CLAIMS: dict[Claim, str] = {
     Claim.NOT_COMPARABLE: "no common task, or judged by different evaluators",
-    Claim.UNDETERMINED: "the declared analysis does not exclude zero",
+    Claim.UNDETERMINED: "the analysis does not exclude zero",
     Claim.CONDITIONAL: "it does, on the attempts that were evaluated",
     Claim.ROBUST: "it does too if every missing verdict spoke against the difference",
 }

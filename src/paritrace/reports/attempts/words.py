@@ -10,6 +10,7 @@ from paritrace.attempts.statistics.records import Absent, Estimate, Interval, Te
 from paritrace.evidence.coverage import CoverageState, in_words
 from paritrace.evidence.gaps import Gap
 from paritrace.reports.harmless import harmless
+from paritrace.reports.wording import count
 
 TOKEN_NAMES = {
     "input_tokens": "input tokens",
@@ -82,7 +83,7 @@ def estimate_in_words(found: Estimate | Absent, *, signed: bool = False) -> str:
     error = found.standard_error
     told = "standard error " + (gap_in_words(error) if isinstance(error, Absent) else f"{error:.4f}")
     shown = f"{found.value:+.4f}" if signed else f"{found.value:.4f}"
-    return f"{shown}, {told}; {interval_in_words(found.interval, signed=signed)}; {found.num_tasks:,} tasks"
+    return f"{shown}, {told}; {interval_in_words(found.interval, signed=signed)}; {count(found.num_tasks, 'task')}"
 
 
 def interval_in_words(found: Interval | Absent, *, signed: bool = False) -> str:
@@ -130,10 +131,21 @@ def judge_title(judge: OfEvaluator) -> str:
 
 def test_in_words(found: TestResult) -> str:
     """Returns a test by its name, with what it was computed over."""
-    facts = ", ".join(f"{name} {number(value)}" for name, value in found.facts.items())
+    facts = ", ".join(_fact(name, value) for name, value in found.facts.items())
     seed = "" if found.seed is None else f", seed {found.seed}"
     holm = "" if found.p_holm is None or found.p_holm == found.p_value else f", after Holm {found.p_holm:.4f}"
-    return f"p = {found.p_value:.4f}{holm} ({found.num:,} pairs{', ' + facts if facts else ''}{seed})"
+    return f"p = {found.p_value:.4f}{holm} ({count(found.num, 'pair')}{', ' + facts if facts else ''}{seed})"
+
+
+def _fact(name: str, value: float) -> str:
+    """A yes or no is a word: a test is `exact`, or is not."""
+    match name:
+        case "exact":
+            return "exact" if value else "not exact"
+        case "num_flips":
+            return f"{number(value)} flips"
+        case _:
+            return f"{name} {number(value)}"
 
 
 def claim_line(pair: PairOf) -> str:
