@@ -3,6 +3,7 @@
 import importlib
 import sys
 import threading
+import zipfile
 from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
@@ -11,6 +12,7 @@ import pytest
 import torch
 
 import paritrace
+from paritrace.capture.callsites import NO_SOURCE, NOT_BY_US
 from paritrace.capture.recorder import Recorder
 from paritrace.capture.rewriting import probes
 from paritrace.evidence.calls import Call, Flag, Function, GapMark, Site
@@ -123,6 +125,27 @@ def test_ca2_an_excluded_file_runs_as_it_is_and_is_named(checkout: Path, tmp_pat
     assert len(called(tmp_path / "RUN")) == 1
     told = {one.file: one.reason for one in records(tmp_path / "RUN") if isinstance(one, RewrittenFile)}
     assert (told["kt_left.py"], told["kt_taken.py"]) == ("excluded", "")
+
+
+def test_ca10_each_file_that_was_loaded_as_it_is_is_named_also_without_its_text(checkout: Path, tmp_path: Path) -> None:
+    with zipfile.ZipFile(checkout / "kt.zip", "w") as archive:
+        archive.writestr("kt_zipped.py", "def f(x):\n    return x.mul(2)\n")
+    with paritrace.trace(tmp_path / "RUN", level="callsite", sources=False):
+        sys.path.insert(0, str(checkout / "kt.zip"))
+        module = importlib.import_module("kt_zipped")
+        module.f(T)
+        foreign = ModuleType("kt_foreign")
+        foreign.__file__ = str(checkout / "kt_foreign.so")
+        sys.modules["kt_foreign"] = foreign
+        loaded(checkout, "kt_taken", "def f(x):\n    return x.mul(2)\n").f(T)
+    assert len(called(tmp_path / "RUN")) == 1
+    told = {one.file: one.reason for one in records(tmp_path / "RUN") if isinstance(one, RewrittenFile)}
+    assert told == {
+        "kt_taken.py": "",
+        "kt.zip/kt_zipped.py": NOT_BY_US,
+        "kt_foreign.so": NO_SOURCE,
+        "<main>": NOT_BY_US,
+    }
 
 
 def test_ca26_a_file_edited_and_loaded_again_has_both_texts(checkout: Path, tmp_path: Path) -> None:

@@ -15,6 +15,7 @@ from paritrace.evidence.callsites import RewrittenFile
 
 NOT_BY_US = "loaded before the capture began, or by an import system of its own"
 EXCLUDED = "excluded"
+NO_SOURCE = "not a source file"
 
 
 class CallSites:
@@ -46,10 +47,9 @@ class CallSites:
         """Rewrite no more, and name the workload's files that were loaded without."""
         self._rewriter.remove()
         probes.be_silent()
-        for file, digest in sorted(self._recorder.sites.workload_files().items()):
-            if file not in self._told:
-                reason = EXCLUDED if self._excludes(file) else NOT_BY_US
-                self._recorder.emit(RewrittenFile(file, digest, 0, reason=reason))
+        for fact in self._recorder.sites.workload_facts():
+            if fact.file not in self._told:
+                self._tell(RewrittenFile(fact.file, fact.digest, 0, reason=self._reason(fact.file)))
 
     def main(self, target: Target) -> Target:
         """The workload with its main script rewritten."""
@@ -69,6 +69,12 @@ class CallSites:
     def _excludes(self, file: str) -> bool:
         """Whether no call of a file is wanted, so that it is better left as it is."""
         return self._recorder.settings.selection.excludes_file(file)
+
+    def _reason(self, file: str) -> str:
+        """Why a file of the workload was loaded as it is."""
+        if self._excludes(file):
+            return EXCLUDED
+        return NOT_BY_US if file.endswith(".py") or file == "<main>" else NO_SOURCE
 
     def _seen(self, found: RewrittenSource) -> None:
         digest = self._recorder.sites.compiled(found.path, found.source, found.code)

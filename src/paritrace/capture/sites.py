@@ -154,14 +154,17 @@ class Sites:
 
     def workload_files(self) -> dict[str, str]:
         """Every loaded module's file under the workload's root: name in evidence -> SHA-256 (CA-30)."""
+        return {fact.file: fact.digest for fact in self.workload_facts() if isinstance(fact.digest, str)}
+
+    def workload_facts(self) -> list[FileFacts]:
+        """Every loaded module's file under the workload's root, also where its text is not known."""
         paths = {self._main} if self._main else set[str]()
         modules: list[object] = list(sys.modules.values())  # anything may stand there, None too
         for module in modules:
             path = _file_of(module)
             if isinstance(path, str) and self._region(path) is Region.WORKLOAD:
                 paths.add(path)
-        facts = (self._facts(path) for path in sorted(paths))
-        return {fact.file: fact.digest for fact in facts if isinstance(fact.digest, str)}
+        return [self._facts(path) for path in sorted(paths)]
 
     def _site(self, code: CodeType, instruction: int) -> int:
         found = self._ids.get((id(code), instruction))
