@@ -1,5 +1,6 @@
 """A damaged journal is compared as far as it reads, and what is lost is counted (EV-8, CP-3c)."""
 
+import json
 from pathlib import Path
 
 import pytest
@@ -36,6 +37,30 @@ def test_no_lost_line_breaks_a_comparison(tmp_path: Path) -> None:
         assert not side.complete
         assert all(row.group is not None for row in result.origins)
         assert result.recorded_on_one_side == ()
+
+
+@pytest.mark.parametrize("kind", ["function", "context", "scope", "kind", "name", "scalars", "origin", "state_names"])
+def test_ev8_what_refers_to_a_definition_that_was_never_written_is_counted(tmp_path: Path, kind: str) -> None:
+    """No byte is lost: each line is right, and the journal still speaks of what it does not define."""
+    lines = lines_of(tmp_path)
+    first = next(line for line in lines if line.startswith(b'{"type":"%s"' % kind.encode()))
+    result = against(tmp_path, b"".join(line for line in lines if line is not first))
+    side = result.coverage["candidate"]
+    assert (side.bytes_lost, side.complete) == (0, False)
+    assert side.gaps["undefined_reference"] > 0
+    assert result.counts.calls_candidate < result.counts.calls_baseline or kind == "state_names"
+
+
+@pytest.mark.parametrize("place", [4, 5, 7, 8, 12, 13])
+def test_ev8_a_call_that_refers_to_nothing_is_left_out_and_counted(tmp_path: Path, place: int) -> None:
+    lines = lines_of(tmp_path)
+    number = next(n for n, line in enumerate(lines) if line.startswith(b'["c"'))
+    row = json.loads(lines[number])
+    row[place] = 999
+    lines[number] = json.dumps(row, separators=(",", ":")).encode() + b"\n"
+    result = against(tmp_path, b"".join(lines))
+    assert result.coverage["candidate"].gaps["undefined_reference"] == 1
+    assert result.counts.calls_candidate == result.counts.calls_baseline - 1
 
 
 @pytest.mark.parametrize("kept", [0.1, 0.4, 0.7])

@@ -1,7 +1,7 @@
 """Loading a run for comparison: each session's calls, definitions, states and marks, from its journal."""
 
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Container, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -11,10 +11,11 @@ from paritrace.compare.call_columns import CallColumns
 from paritrace.compare.detail_store import DetailStore
 from paritrace.compare.distributed import IN_FLIGHT, Distributed, complete
 from paritrace.compare.kept_steps import KeptSteps
+from paritrace.compare.lookups import distinct
 from paritrace.compare.sample_store import SampleStore
 from paritrace.compare.settings import Settings
 from paritrace.compare.shifted_steps import ShiftedJournal
-from paritrace.evidence.call_batches import NO_CALLS, CallBatch
+from paritrace.evidence.call_batches import FROM_ORIGIN, NO_CALLS, CallBatch
 from paritrace.evidence.calls import (
     Call,
     CodeMark,
@@ -50,8 +51,9 @@ from paritrace.evidence.rows import TokenRows
 from paritrace.runs.reading import Run
 from paritrace.runs.views import SessionView
 
+_NEVER = -1 << 63
 UNDEFINED = "undefined_reference"
-"""The gap under which records are counted whose definitions were lost with damaged lines."""
+"""The gap under which records are counted whose definitions were lost with damaged lines, or never written."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -115,7 +117,7 @@ def read(found: Recorded, journal: Blocked, *, settings: Settings) -> None:
         else:
             _take_block(found, Block(NO_CALLS, [(0, record) for record in block]), settings)
     found.calls.settle()
-    if found.bytes_lost:
+    if found.bytes_lost or not _all_defined(found):
         _leave_out_undefined(found)
     if found.remarks.triggers:
         _place_kept_steps(found)
@@ -187,8 +189,35 @@ def _place_kept_steps(found: Recorded) -> None:
             found.stood_at[id(record)] = before
 
 
+def _all_defined(found: Recorded) -> bool:
+    """Whether every definition that is referred to is there, told by the distinct references alone."""
+    columns = found.calls
+    tables: dict[str, tuple[Container[int], int]] = {  # with the number that stands for none
+        "function": (found.functions, _NEVER),
+        "site": (found.sites, _NEVER),
+        "context": (found.contexts, _NEVER),
+        "scope": (found.scopes, 0),
+        "scalars": (found.scalars, -1),
+        "name": (found.names, _NEVER),
+        "kind": (found.kinds, _NEVER),
+    }
+    origins = columns.column("source")[columns.column("output") == FROM_ORIGIN]
+    return (
+        all(
+            number in table or number == none
+            for name, (table, none) in tables.items()
+            for number in distinct(columns.column(name)).tolist()
+        )
+        and all(number < 0 or number in found.names for number in distinct(columns.column("node")).tolist())
+        and all(number < 0 or number in found.origins for number in distinct(origins).tolist())
+        and all(not scope.parent or scope.parent in found.scopes for scope in found.scopes.values())
+        and all(one.group in found.distributed.groups for one in found.distributed.collectives.values())
+        and all(state.names in found.state_names for state in found.states)
+    )
+
+
 def _leave_out_undefined(found: Recorded) -> None:
-    """Leave out, and count, what refers to a definition that was lost: nothing can be said of it (EV-8)."""
+    """Leave out, and count, what refers to a definition that is not there: nothing can be said of it (EV-8)."""
     columns = found.calls
     defined = np.fromiter((_is_defined(found, call) for call in columns), bool, len(columns))
     states = [state for state in found.states if state.names in found.state_names]
@@ -212,7 +241,7 @@ def _is_defined(found: Recorded, call: Call) -> bool:
         and call.context in found.contexts
         and (not call.scope or call.scope in found.scopes)
         and (call.node < 0 or call.node in found.names)
-        and (call.scalars < 0 or call.scalars in found.scalars)
+        and (call.scalars == -1 or call.scalars in found.scalars)
         and found.distributed.is_defined(call)
     )
     return own and all(_is_slot_defined(found, slot) for slot in (*call.inputs, *call.outputs))
