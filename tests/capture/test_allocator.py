@@ -128,7 +128,7 @@ def test_rs12_a_view_that_autograd_refuses_to_explain_is_passed_over() -> None:
 SCRIPT = '''
     """Trains; an allocation fails inside a module's forward, is recorded, and the workload goes on."""
     import torch
-    from paritrace.capture.pytorch import observer
+    from paritrace.capture.pytorch import forks, observer
     from tests.capture.test_allocator import ScriptedAllocator, address
 
     class Hungry(torch.nn.Module):
@@ -147,7 +147,7 @@ SCRIPT = '''
     blocks = []
     allocator = ScriptedAllocator(blocks)
     observer.allocator_here = lambda: allocator
-    for watching in list(observer._observers):
+    for watching in list(forks._told):
         watching._watch_allocator()
     assert len(allocator.failures) == 1
     for step in range(3):

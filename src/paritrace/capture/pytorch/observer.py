@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import os
 import sys
 import threading
-import weakref
 from collections.abc import Sequence
 from typing import Any
 
@@ -17,6 +15,7 @@ from paritrace.capture.pytorch.backward import BackwardObserver
 from paritrace.capture.pytorch.callsites import CallSiteObserver
 from paritrace.capture.pytorch.counters import CollectiveCounter
 from paritrace.capture.pytorch.flatten import tensors
+from paritrace.capture.pytorch.forks import tell_of_forks
 from paritrace.capture.pytorch.internals import (
     dispatch_mode_stack,
     enter_below,
@@ -80,7 +79,7 @@ class TorchObserver:
         self._mode_below = False
         self._begun_step = -1
         self._live = False
-        register_fork(self)
+        tell_of_forks(self)
 
     def _measure(self, own_time: OwnTime) -> None:
         """Take the time of everything that works inside the workload's steps; before any of it is installed."""
@@ -385,26 +384,3 @@ class TorchObserver:
         known = self._kinds.of(tensor)
         if known.readable:
             self._ops.log.name(part_of(tensor), known, self._recorder.definitions.origin(kind, name))
-
-
-_observers: weakref.WeakSet[TorchObserver] = weakref.WeakSet()
-_fork_registered = False
-
-
-def register_fork(observer: TorchObserver) -> None:
-    """Tell an observer of forks; registered with the interpreter once, since it cannot be undone."""
-    global _fork_registered
-    _observers.add(observer)
-    if not _fork_registered:
-        _fork_registered = True
-        os.register_at_fork(after_in_child=_child, after_in_parent=_parent)
-
-
-def _child() -> None:
-    for observer in list(_observers):
-        observer.child_after_fork()
-
-
-def _parent() -> None:
-    for observer in list(_observers):
-        observer.parent_after_fork()
