@@ -29,7 +29,7 @@ def test_nothing_is_left_behind(capsys: pytest.CaptureFixture[str], tmp_path: Pa
 def test_text_names_a_mend_for_what_is_missing(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    monkeypatch.setattr("paritrace.cli.probes.installation.DISTRIBUTION", "a-distribution-nobody-has")
+    monkeypatch.setattr("paritrace.automation.probes.installation.DISTRIBUTION", "a-distribution-nobody-has")
     assert status_of(["doctor", str(tmp_path)]) == 0
     lines = capsys.readouterr().out.splitlines()
     assert any(line.startswith("paritrace        unavailable: ") and "; pip install" in line for line in lines)

@@ -5,13 +5,13 @@ from pathlib import Path
 
 import click
 
+from paritrace.automation.probes.directory import probe_directory
+from paritrace.automation.probes.installation import probe_installation
+from paritrace.automation.probes.machine import probe_machine
+from paritrace.automation.probes.probe import Availability, Probe
+from paritrace.automation.probes.store import probe_staging, probe_target
 from paritrace.cli.options import json_option
 from paritrace.cli.output import write_json, write_text
-from paritrace.cli.probes.directory import probe_directory
-from paritrace.cli.probes.installation import probe_installation
-from paritrace.cli.probes.machine import probe_machine
-from paritrace.cli.probes.probe import Availability, Probe
-from paritrace.cli.probes.store import probe_staging, probe_target
 
 FORMAT = "paritrace-doctor"
 VERSION = "1.0"

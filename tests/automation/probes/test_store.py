@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from paritrace.automation.probes.probe import Availability
+from paritrace.automation.probes.store import probe_staging, probe_target
 from paritrace.cli.entry import status_of
-from paritrace.cli.probes.probe import Availability
-from paritrace.cli.probes.store import probe_staging, probe_target
 from paritrace.errors import RequestError
 from paritrace.files import Primitives
 

@@ -4,7 +4,7 @@ import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from paritrace.cli.probes.directory import (
+from paritrace.automation.probes.directory import (
     GIB,
     SCRATCH_PREFIX,
     BrokenPromiseError,
@@ -13,7 +13,7 @@ from paritrace.cli.probes.directory import (
     try_lock,
     try_sync,
 )
-from paritrace.cli.probes.probe import Probe, available, unavailable
+from paritrace.automation.probes.probe import Probe, available, unavailable
 from paritrace.errors import ParitraceError, RequestError
 
 BUNDLE_BYTES = 256 << 20  # the default of --sync-batch-mib

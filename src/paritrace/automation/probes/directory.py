@@ -7,7 +7,7 @@ import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from paritrace.cli.probes.probe import Probe, available, unavailable
+from paritrace.automation.probes.probe import Probe, available, unavailable
 from paritrace.errors import HostError, RequestError
 from paritrace.process.mounts import kind_at
 

@@ -1,7 +1,7 @@
 """Extras are known from the package's own metadata, with the exact command that installs a missing one (SU-5)."""
 
-from paritrace.cli.probes.installation import packages_by_extra, probe_extra
-from paritrace.cli.probes.probe import Availability
+from paritrace.automation.probes.installation import packages_by_extra, probe_extra
+from paritrace.automation.probes.probe import Availability
 
 
 def test_packages_by_extra() -> None:

@@ -5,7 +5,7 @@ import re
 from collections.abc import Iterator
 from importlib import metadata
 
-from paritrace.cli.probes.probe import Probe, available, unavailable
+from paritrace.automation.probes.probe import Probe, available, unavailable
 
 DISTRIBUTION = "paritrace"
 DEVELOPMENT = "dev"

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from paritrace.cli.probes.directory import TRIALS, probe_directory, try_claim, try_lock, try_replace
-from paritrace.cli.probes.probe import Availability
+from paritrace.automation.probes.directory import TRIALS, probe_directory, try_claim, try_lock, try_replace
+from paritrace.automation.probes.probe import Availability
 
 
 def test_a_local_directory_keeps_every_promise(tmp_path: Path) -> None:

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from paritrace.cli.probes.machine import (
+from paritrace.automation.probes.machine import (
     probe_accelerator,
     probe_boot_id,
     probe_cgroup,
@@ -12,7 +12,7 @@ from paritrace.cli.probes.machine import (
     probe_ptrace,
     smallest_step_ns,
 )
-from paritrace.cli.probes.probe import Availability
+from paritrace.automation.probes.probe import Availability
 
 
 def write(root: Path, name: str, text: str) -> None:

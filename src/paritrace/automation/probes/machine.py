@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from itertools import pairwise
 from pathlib import Path
 
-from paritrace.cli.probes.probe import Probe, available, unavailable
+from paritrace.automation.probes.probe import Probe, available, unavailable
 
 BOOT_ID = Path("proc/sys/kernel/random/boot_id")
 PTRACE_SCOPE = Path("proc/sys/kernel/yama/ptrace_scope")
