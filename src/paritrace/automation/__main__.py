@@ -13,28 +13,44 @@ from paritrace import __version__
 from paritrace.automation.protocol.table import ACTIONS, load_action
 
 PROGRAM = "paritrace-tools"
+READER_GONE = 141  # whoever read the document went away, as a shell reports it
 
 
 @click.command(context_settings={"help_option_names": ["-h", "--help"]})
 @click.argument("action", type=click.Choice(list(ACTIONS)))
 @click.option("--request", type=click.Path(path_type=Path), metavar="FILE", help="The request, a JSON document.")
+@click.option("--functions", is_flag=True, help="Of capabilities: every action as a function schema, nothing else.")
 @click.option("--debug", is_flag=True, help="Show our traceback on standard error.")
 @click.version_option(__version__, "-V", "--version", prog_name=PROGRAM)
-def tools(action: str, request: Path | None, debug: bool) -> None:
+def tools(action: str, request: Path | None, functions: bool, debug: bool) -> None:
     """Carry out one ACTION and print one JSON document.
 
     Actions that run a workload execute its code with your permissions: this is no sandbox, and for trusted local
     operators only. Exit status 0 with `"ok": true`, whatever was found; 2 with `"ok": false`.
     """
+    if functions and (action != "capabilities" or request is not None):
+        raise click.UsageError("--functions goes with capabilities alone")
     answer = _own_stdout()
     signal.signal(signal.SIGTERM, _interrupt)
     from paritrace.automation.protocol.serving import serve, status_of
 
-    document = serve(load_action(action), request, debug=debug)
+    document = functions_document() if functions else serve(load_action(action), request, debug=debug)
     text = json.dumps(document, ensure_ascii=True, allow_nan=False, indent=2)
-    with os.fdopen(answer, "w", encoding="ascii") as stdout:
-        stdout.write(text + "\n")
+    try:
+        with os.fdopen(answer, "w", encoding="ascii") as stdout:
+            stdout.write(text + "\n")
+    except BrokenPipeError:
+        sys.exit(READER_GONE)
     sys.exit(status_of(document))
+
+
+def functions_document() -> dict[str, object]:
+    """Return every action as a function schema, in the wrapper (AU-14)."""
+    from paritrace.automation.protocol.schemas import function_schema
+    from paritrace.automation.protocol.serving import success
+    from paritrace.automation.protocol.table import all_actions
+
+    return success({"functions": [function_schema(action) for action in all_actions()]})
 
 
 def _own_stdout() -> int:

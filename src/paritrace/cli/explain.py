@@ -7,7 +7,7 @@ import click
 
 from paritrace.cli.options import json_option
 from paritrace.cli.output import note, write_json_bytes, write_text
-from paritrace.errors import EvidenceError, RequestError
+from paritrace.errors import RequestError
 
 if TYPE_CHECKING:
     from paritrace.reports.kept_result import KeptResult
@@ -44,13 +44,15 @@ def why_not(arguments: tuple[str, ...], as_json: bool) -> None:
 
     ID is a call such as candidate:213. RESULT may be left out as with `paritrace explain`.
     """
+    from paritrace.files import LOCAL
     from paritrace.reports import why_not as answers
     from paritrace.reports.calls_table import CallsTable
     from paritrace.reports.documents import encoded
     from paritrace.reports.harmless import harmless
+    from paritrace.reports.kept_result import required_calls_path
 
     result, identity = result_and_id(arguments)
-    table = CallsTable(_calls_path(result))
+    table = CallsTable(required_calls_path(result, files=LOCAL))
     found = answers.why_not(table, answers.find_call(table, identity))
     if as_json:
         write_json_bytes(encoded(found))
@@ -72,16 +74,3 @@ def result_and_id(arguments: tuple[str, ...]) -> "tuple[KeptResult, str]":
             return open_result(Path(place), files=LOCAL), identity
         case _:
             raise RequestError(f"{len(arguments)} arguments were given", code="usage", fix="give ID, or RESULT and ID")
-
-
-def _calls_path(result: "KeptResult") -> Path:
-    from paritrace.files import LOCAL
-
-    path = result.calls_path()
-    if not LOCAL.exists(path):
-        raise EvidenceError(
-            f"{path} was not kept",
-            code="damaged_result",
-            fix="run paritrace compare again without --format, so that calls.parquet is kept",
-        )
-    return path

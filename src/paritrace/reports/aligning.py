@@ -4,6 +4,7 @@ import secrets
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
+from typing import NamedTuple
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -61,6 +62,26 @@ def _damaged(message: str) -> EvidenceError:
     )
 
 
+class Reviewed(NamedTuple):
+    """A map that holds together with its artifact, and what it comes to."""
+
+    artifact: Artifact
+    applied: Applied
+    review: Review
+    map_data: bytes
+
+
+def reviewed(artifact: Artifact, map_path: Path, /, *, files: Files) -> Reviewed:
+    """Reads a map and holds it against the artifact; nothing is written.
+
+    Raises:
+        RequestError: Refused: `bad_alignment_map` with every problem of the map.
+        HostError: Refused: it cannot be read.
+    """
+    data = files.read(map_path)
+    return Reviewed(artifact, *_reviewed(artifact, data, map_path), data)
+
+
 def align(artifact: Artifact, map_path: Path, out: Path, /, *, files: Files, made_by: str) -> Comparison:
     """Writes the reviewed comparison as the new folder `out` and returns it; the artifact is only read.
 
@@ -70,10 +91,18 @@ def align(artifact: Artifact, map_path: Path, out: Path, /, *, files: Files, mad
     """
     if files.exists(out):
         raise _in_the_way(out)
-    data = files.read(map_path)
-    applied, review = _reviewed(artifact, data, map_path)
-    source = artifact.result
-    comparison = aligned(source.comparison, list(applied.changes.values()), review)
+    return write_reviewed(reviewed(artifact, map_path, files=files), out, files=files, made_by=made_by)
+
+
+def write_reviewed(found: Reviewed, out: Path, /, *, files: Files, made_by: str) -> Comparison:
+    """Writes a reviewed comparison as the new folder `out`.
+
+    Raises:
+        RequestError: Refused, `already_there`.
+        HostError: Refused; a folder under the name `out` is whole or not there.
+    """
+    artifact, applied, review, data = found
+    comparison = aligned(artifact.result.comparison, list(applied.changes.values()), review)
     comparison = replace(
         comparison, reports={name: NAMES[name] for name in FORMATS} | {"manifest": MANIFEST, "alignment_map": MAP_NAME}
     )

@@ -25,6 +25,22 @@ class KeptResult(Struct, frozen=True):
         return self.directory / NAMES["parquet"]
 
 
+def required_calls_path(result: KeptResult, /, *, files: Files) -> Path:
+    """Returns where the calls of a result lie.
+
+    Raises:
+        EvidenceError: Refused, `damaged_result`: they were not kept.
+    """
+    path = result.calls_path()
+    if not files.exists(path):
+        raise EvidenceError(
+            f"{path} was not kept",
+            code="damaged_result",
+            fix="run paritrace compare again without --format, so that calls.parquet is kept",
+        )
+    return path
+
+
 def open_result(path: Path, /, *, files: Files) -> KeptResult:
     """Opens the result at `path`: its folder, a file in it, or the candidate's run directory (its last result).
 

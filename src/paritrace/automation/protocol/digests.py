@@ -3,10 +3,9 @@
 import json
 from typing import cast
 
-import msgspec
-
 from paritrace.automation.protocol.records import Result
 from paritrace.evidence.digests import sha256_hex
+from paritrace.reports.documents import encoded
 
 
 def digest_of(document: dict[str, object]) -> str:
@@ -21,7 +20,7 @@ def digest_of(document: dict[str, object]) -> str:
 
 def sealed(result: Result) -> dict[str, object]:
     """Return a result as the plain JSON object that goes out, with its digest."""
-    document = cast("dict[str, object]", json.loads(msgspec.json.encode(result)))
+    document = cast("dict[str, object]", json.loads(encoded(result)))
     return document | {"digest": digest_of(document)}
 
 

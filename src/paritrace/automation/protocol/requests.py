@@ -52,15 +52,14 @@ def read_request(data: bytes, action: Action) -> Request:
     problems += _altered(document, at="")
     if problems:
         raise BadRequestError(sorted(problems, key=lambda problem: problem.at))
-    try:
-        return msgspec.convert(document, action.request)
-    except (msgspec.ValidationError, UnicodeEncodeError) as error:
-        raise BadRequestError([Problem("", f"it cannot be read: {type(error).__name__}")]) from error
+    return msgspec.convert(document, action.request)
 
 
 def _parsed(data: bytes) -> object:
     try:
-        return json.loads(data.decode("utf-8"), object_pairs_hook=_without_repeats, parse_constant=_no_number)
+        found = json.loads(data.decode("utf-8"), object_pairs_hook=_without_repeats, parse_constant=_no_number)
+        json.dumps(found, ensure_ascii=False).encode()  # half a surrogate pair is text that nothing can be named by
+        return found
     except BadRequestError:
         raise
     except (ValueError, RecursionError) as error:
@@ -70,7 +69,7 @@ def _parsed(data: bytes) -> object:
 def _cause(error: Exception) -> str:
     if isinstance(error, json.JSONDecodeError):
         return f"{error.msg}, line {error.lineno}, column {error.colno}"
-    return "it is nested too deeply" if isinstance(error, RecursionError) else "a byte or a number cannot be read"
+    return "it is nested too deeply" if isinstance(error, RecursionError) else "a character or a number cannot be read"
 
 
 def _without_repeats(pairs: list[tuple[str, object]]) -> dict[str, object]:
@@ -139,10 +138,10 @@ def _words(keyword: str, wanted: object, at: str) -> str:
             return f"must be one of {', '.join(json.dumps(value) for value in cast('list[object]', wanted))}"
         case "minimum" | "maximum" | "exclusiveMinimum" | "exclusiveMaximum":
             return f"must be {_BOUNDS[keyword]} {wanted}"
-        case "minItems" | "minLength" | "minProperties":
-            return f"must hold at least {wanted}"
-        case "maxItems" | "maxLength" | "maxProperties":
-            return f"must hold at most {wanted}"
+        case "minLength" | "maxLength":
+            return f"must have at {'least' if keyword == 'minLength' else 'most'} {wanted} characters"
+        case "minItems" | "maxItems":
+            return f"must have at {'least' if keyword == 'minItems' else 'most'} {wanted} entries"
         case "uniqueItems":
             return "must not hold anything twice"
         case "pattern":

@@ -24,6 +24,30 @@ def result_schema(action: Action) -> dict[str, object]:
     return _sealed(schema_of(name, [action.result], summary=f"result: {action.summary}"))
 
 
+def schema_file(action: Action, part: str) -> str:
+    """Return the name of a published schema below `schemas/`; `part` is `request` or `result`."""
+    return f"tools/{action.name}-{part}.json"
+
+
+def function_schema(action: Action) -> dict[str, object]:
+    """Return an action as a function that a language model may call: its request, without the version (AU-14).
+
+    `parameters` is of the same record as the request's schema; a caller adds `protocol_version`.
+    """
+    parameters = request_schema(action)
+    if parameters is None:
+        parameters = dict[str, object]()
+        parameters |= {"type": "object", "properties": {}, "additionalProperties": False}
+    else:
+        definitions = cast("dict[str, dict[str, Any]]", parameters.pop("$defs"))
+        own = definitions.pop(str(parameters["$ref"]).rpartition("/")[2])
+        own["properties"].pop("protocol_version")
+        own["required"].remove("protocol_version")
+        parameters = {**own, "$defs": definitions}
+    name = action.name.replace("-", "_")
+    return {"name": f"paritrace_{name}", "description": action.summary, "parameters": parameters}
+
+
 def schema_text(schema: dict[str, object]) -> str:
     """Return a schema as it is published in `schemas/tools/`: sorted, indented, with a last newline."""
     return json.dumps(schema, indent=2, sort_keys=True, ensure_ascii=False) + "\n"

@@ -25,7 +25,7 @@ def serve(action: Action, request_path: Path | None, *, files: Files = LOCAL, de
         request = None
         if request_path is not None or action.request is not None:
             request, operation = _opened(action, request_path, outputs, files)
-        document = _success(sealed(action.run(request, operation)))
+        document = success(sealed(action.run(request, operation)))
         if operation.output is not None:
             outputs.close(operation.output, RESULT, document)
     except (Exception, KeyboardInterrupt) as error:  # noqa: BLE001  the top of an operation: every error is a document
@@ -71,7 +71,8 @@ def _opened(action: Action, path: Path | None, outputs: Outputs, files: Files) -
     return request, made
 
 
-def _success(result: Document) -> Document:
+def success(result: Document) -> Document:
+    """Return a result in its wrapper."""
     return {"protocol_version": PROTOCOL_VERSION, "ok": True, "result": result}
 
 

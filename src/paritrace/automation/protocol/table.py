@@ -7,6 +7,14 @@ from paritrace.automation.protocol.records import Action
 _PACKAGE = "paritrace.automation.protocol.actions"
 ACTIONS = {  # name on the command line: module whose ACTION it is
     "capabilities": f"{_PACKAGE}.capabilities",
+    "compare": f"{_PACKAGE}.compare",
+    "align": f"{_PACKAGE}.align",
+    "check": f"{_PACKAGE}.check",
+    "verify": f"{_PACKAGE}.verify",
+    "explain": f"{_PACKAGE}.explain",
+    "why-not": f"{_PACKAGE}.why_not",
+    "attempts-summarize": f"{_PACKAGE}.attempts_summarize",
+    "attempts-compare": f"{_PACKAGE}.attempts_compare",
 }
 
 
