@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 from fastapi.testclient import TestClient
 
+from paritrace.reports.shelf import key_of
 from paritrace.web.application import application
-from paritrace.web.shelf import key_of
 from tests.web.shelves import write_pair
 
 TOKEN = "the-right-token"

@@ -14,7 +14,7 @@ from fastapi.testclient import TestClient
 
 from paritrace.compare.result import Comparison
 from paritrace.reports.keeping import MANIFEST, NAMES
-from paritrace.web.shelf import key_of, shelf_of
+from paritrace.reports.shelf import key_of, shelf_of
 from tests.web.conftest import Served
 from tests.web.shelves import MARKUP, ODD, keep_comparison, write_pair, write_run
 

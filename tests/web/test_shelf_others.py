@@ -7,7 +7,7 @@ import pytest
 from fastapi.testclient import TestClient
 
 from paritrace.cli.entry import status_of
-from paritrace.web.shelf import key_of, shelf_of
+from paritrace.reports.shelf import key_of, shelf_of
 from tests.runs.test_stored import Published
 from tests.web.conftest import Served
 from tests.web.shelves import MARKUP, write_run

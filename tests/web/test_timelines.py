@@ -11,11 +11,11 @@ from fastapi.testclient import TestClient
 from paritrace.cli import view_timeline
 from paritrace.cli.entry import status_of
 from paritrace.files import LOCAL
+from paritrace.reports.shelf import key_of
 from paritrace.reports.traces.verifying import read_back
 from paritrace.web import perfetto, timelines
 from paritrace.web.application import application
 from paritrace.web.perfetto import installed, perfetto_page, policy_of
-from paritrace.web.shelf import key_of
 from tests.web.conftest import ORIGIN, TOKEN
 from tests.web.shelves import write_run
 

@@ -35,8 +35,8 @@ def view(path: Path, port: int, no_open: bool, perfetto: bool, as_json: bool) ->
     """
     require_web()
     from paritrace.cli.view_timeline import timeline_of, write_trace
+    from paritrace.reports.shelf import shelf_of
     from paritrace.web.serving import serve
-    from paritrace.web.shelf import shelf_of
 
     shelf = shelf_of(path)  # what cannot be shown is said here, not in a browser
     page = "/"

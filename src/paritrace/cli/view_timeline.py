@@ -10,9 +10,9 @@ from paritrace.errors import RequestError
 from paritrace.files import LOCAL
 from paritrace.reports.exporting import export_result, export_run
 from paritrace.reports.formats import Cut
+from paritrace.reports.shelf import Shelf
 from paritrace.runs.reading import open_run
 from paritrace.web.perfetto import installed
-from paritrace.web.shelf import Shelf
 from paritrace.web.timelines import INSTALL, PUBLIC
 
 FILE = "trace.pftrace"

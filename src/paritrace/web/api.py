@@ -11,6 +11,8 @@ from paritrace.compare.result import Comparison
 from paritrace.compare.rows import Side
 from paritrace.reports.documents import encoded
 from paritrace.reports.explanation import Explanation
+from paritrace.reports.shelf import Shelf
+from paritrace.reports.shelf_others import StorePage
 from paritrace.runs.showing import RunSummary
 from paritrace.runs.verify import Verification
 from paritrace.web import contents
@@ -20,8 +22,6 @@ from paritrace.web.calls_question import NAMES, asked
 from paritrace.web.contents import Facets
 from paritrace.web.library import Library
 from paritrace.web.schemas import answer_with
-from paritrace.web.shelf import Shelf
-from paritrace.web.shelf_others import StorePage
 from paritrace.web.source_view import SourcePage
 
 Key = Annotated[str, Path(description="The key of a run or comparison, from /api/shelf", max_length=64)]

@@ -14,9 +14,9 @@ from paritrace.reports import why_not as answers
 from paritrace.reports.explanation import RecordLine
 from paritrace.reports.journal_lines import lines_of_calls
 from paritrace.reports.kept_result import KeptResult
+from paritrace.reports.shelf import Result
 from paritrace.web.asked_table import AskedTable
 from paritrace.web.calls_database import CallsDatabase, Row
-from paritrace.web.shelf import Result
 
 NEIGHBOURS = 6  # before and after: what a screen holds beside the call itself
 FIGURES = (

@@ -9,10 +9,10 @@ from paritrace.compare.rows import Side
 from paritrace.reports.html.comparison_page import Known, comparison_page
 from paritrace.reports.html.pages import ComparisonPage
 from paritrace.reports.html.places import parted
+from paritrace.reports.shelf import Result
 from paritrace.web import contents
 from paritrace.web.addresses import ServerLinks
 from paritrace.web.library import Library
-from paritrace.web.shelf import Result
 from paritrace.web.source_view import source_text
 
 MOST_FILES = 12  # texts that are read for one page

@@ -12,6 +12,7 @@ from paritrace.errors import RequestError
 from paritrace.files import LOCAL
 from paritrace.reports.explained import behind
 from paritrace.reports.explanation import Explanation, explain
+from paritrace.reports.shelf import Result
 from paritrace.runs.showing import RunSummary, summarise
 from paritrace.runs.verify import Verification
 from paritrace.runs.verify import verify as verify_run
@@ -19,7 +20,6 @@ from paritrace.web.addresses import ServerLinks
 from paritrace.web.asked_table import AskedTable
 from paritrace.web.call_detail import CallDetail, detail_of, find_row
 from paritrace.web.library import Library
-from paritrace.web.shelf import Result
 from paritrace.web.source_view import SourcePage, source_page, source_text
 
 PAGE_ROWS = 60  # rows that a page holds from the start

@@ -10,10 +10,10 @@ from paritrace.errors import EvidenceError, ParitraceError, RequestError
 from paritrace.evidence.digests import sha256_of
 from paritrace.files import LOCAL
 from paritrace.reports.keeping import MANIFEST, NAMES
+from paritrace.reports.shelf import Result, Shelf, key_of, open_shelved, shelf_of
+from paritrace.reports.shelf_others import StorePage, read_check, store_page
 from paritrace.runs.reading import Run, open_run
 from paritrace.web.calls_database import CallsDatabase
-from paritrace.web.shelf import Result, Shelf, key_of, open_shelved, shelf_of
-from paritrace.web.shelf_others import StorePage, read_check, store_page
 
 OPEN_TABLES = 8  # databases that stay open; each is small until it is asked
 

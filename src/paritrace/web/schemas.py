@@ -9,13 +9,13 @@ import msgspec
 from paritrace.compare.checks_result import Checked
 from paritrace.compare.result import Comparison
 from paritrace.reports.explanation import Explanation
+from paritrace.reports.shelf import Shelf
+from paritrace.reports.shelf_others import StorePage
 from paritrace.runs.showing import RunSummary
 from paritrace.runs.verify import Verification
 from paritrace.web.call_detail import CallDetail
 from paritrace.web.calls_database import Answer
 from paritrace.web.contents import Facets
-from paritrace.web.shelf import Shelf
-from paritrace.web.shelf_others import StorePage
 from paritrace.web.source_view import SourcePage
 
 ANSWERS = (

@@ -13,9 +13,9 @@ from paritrace.correspondence.crossing import surviving
 from paritrace.correspondence.lines import related_lines
 from paritrace.errors import EvidenceError, ParitraceError
 from paritrace.evidence.gaps import Gap
+from paritrace.reports.shelf import Result
 from paritrace.runs.envelope import AttachmentKind
 from paritrace.runs.reading import Run, open_run
-from paritrace.web.shelf import Result
 
 MOST_LINES = 1500  # of one page; of a longer file the part around the line that was asked for
 MAIN = "<main>"

@@ -13,9 +13,9 @@ from paritrace.files import LOCAL, Files
 from paritrace.reports.documents import decoded
 from paritrace.reports.keeping import FOLDER, MANIFEST, NAMES
 from paritrace.reports.kept_result import KeptResult, open_result
+from paritrace.reports.shelf_others import ShelvedCheck, ShelvedStore, others_at, shelved_check
 from paritrace.runs.catalog import ARCHIVE_SUFFIX, MAX_DEPTH, RunLine, catalog
 from paritrace.runs.envelope import ENVELOPE_NAME
-from paritrace.web.shelf_others import ShelvedCheck, ShelvedStore, others_at, shelved_check
 
 MOST = 1000  # of each kind on the index, and folders that are looked into; a page of more helps nobody
 KEY_DIGITS = 12
