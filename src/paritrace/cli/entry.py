@@ -43,6 +43,7 @@ COMMANDS = {
     "attempts": Entry("paritrace.cli.attempts:attempts", "Compare configurations by their attempts at tasks."),
     "export": Entry("paritrace.cli.export:export", "Write a run or a result as files for other programs."),
     "view": Entry("paritrace.cli.view:view", "Show runs and comparisons in the browser, from this machine only."),
+    "mcp": Entry("paritrace.cli.mcp:mcp", "Answer a coding agent's questions about runs, by MCP over stdio."),
     "demo": Entry("paritrace.cli.demo:demo", "Capture and compare two small trainings that differ by one mistake."),
     "runs": Entry("paritrace.cli.runs:runs", "List, show, verify, pack and remove runs."),
     "store": Entry("paritrace.cli.store:store", "Publish staged ranks, and restore and verify what was published."),

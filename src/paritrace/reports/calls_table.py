@@ -5,8 +5,10 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
+import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.dataset as ds
+import pyarrow.parquet as pq
 from msgspec import Struct
 
 from paritrace.compare.rows import Correspondence, Side
@@ -37,6 +39,8 @@ COLUMNS = (
     "difference_class",
     "group",
 )
+
+NUMBER = "number of the row"  # beside the columns of the file while rows are chosen
 
 
 class TableCall(Struct, frozen=True):
@@ -98,6 +102,32 @@ class CallsTable:
         """Returns how many calls have these values."""
         return int(self._dataset().count_rows(filter=_condition(equal)))
 
+    def page(
+        self, equal: Mapping[str, object], /, *, columns: Sequence[str], begin: int, most: int
+    ) -> list[tuple[int, dict[str, Any]]]:
+        """Returns up to `most` rows that have these values, from the file's row number `begin` on, with their numbers.
+
+        One group of rows is in memory at a time, and of it what is asked for by; `columns` of the rows returned.
+
+        Raises:
+            EvidenceError: Refused, `damaged_result`: the file is no table of calls.
+        """
+        found: list[tuple[int, dict[str, Any]]] = []
+        try:
+            with pq.ParquetFile(self._path) as file:
+                first = 0
+                for group in range(file.metadata.num_row_groups):
+                    size = file.metadata.row_group(group).num_rows
+                    if first + size > begin and len(found) < most:
+                        chosen = _numbers(file, group, equal, least=begin - first)[: most - len(found)]
+                        wide = file.read_row_group(group, columns=list(columns)).take(chosen) if chosen else None
+                        rows = [] if wide is None else wide.to_pylist()
+                        found += zip([first + number for number in chosen], rows, strict=True)
+                    first += size
+        except (OSError, ValueError, KeyError) as error:
+            raise self._damaged(error) from error
+        return found
+
     def sessions(self) -> list[tuple[Side, int, str]]:
         """Returns every session of every rank and side."""
         table = self._dataset().to_table(columns=["side", "rank", "session_id"])
@@ -115,11 +145,22 @@ class CallsTable:
         try:
             return ds.dataset(self._path, format="parquet")
         except (OSError, ValueError) as error:
-            raise EvidenceError(
-                f"{self._path} cannot be read: {error}",
-                code="damaged_result",
-                fix="run paritrace compare again without --format, so that calls.parquet is kept",
-            ) from error
+            raise self._damaged(error) from error
+
+    def _damaged(self, error: Exception) -> EvidenceError:
+        return EvidenceError(
+            f"{self._path} cannot be read: {error}",
+            code="damaged_result",
+            fix="run paritrace compare again without --format, so that calls.parquet is kept",
+        )
+
+
+def _numbers(file: Any, group: int, equal: Mapping[str, object], *, least: int) -> list[int]:
+    """The rows of a group that have these values, from its row number `least` on."""
+    narrow = file.read_row_group(group, columns=list(equal))
+    numbered = narrow.append_column(NUMBER, pa.array(range(narrow.num_rows), pa.int64()))
+    chosen: list[int] = numbered.filter(_condition(equal) & (pc.field(NUMBER) >= least)).column(NUMBER).to_pylist()
+    return chosen
 
 
 def _condition(equal: Mapping[str, object]) -> Any:

@@ -9,6 +9,7 @@ from paritrace.evidence.coverage import Coverage, ExpectedGap, coverage
 from paritrace.evidence.gaps import Gap, RunGap
 from paritrace.evidence.journal import Account, Loss
 from paritrace.evidence.remarks import Remarks
+from paritrace.files import LOCAL, Files
 from paritrace.runs.attendance import Attendance
 from paritrace.runs.death import DeathPage
 from paritrace.runs.death_reading import death_page
@@ -58,9 +59,9 @@ class RunSummary(Struct, frozen=True):
     death: DeathPage | None = None  # since 1.1: of several ranks that did not all end well
 
 
-def summarise(run: Run) -> RunSummary:
+def summarise(run: Run, *, files: Files = LOCAL) -> RunSummary:
     """Read every journal of the run once and say what it holds."""
-    records = read_records(run.folder)
+    records = read_records(run.folder, files=files)
     return RunSummary(
         format=FORMAT,
         version=VERSION,
@@ -71,7 +72,7 @@ def summarise(run: Run) -> RunSummary:
         sessions=tuple(_session(view, run) for view in run.sessions),
         ranks=run.attendance,
         records=records,
-        death=death_page(run, records),
+        death=death_page(run, records, files=files),
     )
 
 

@@ -204,9 +204,9 @@ def _receipt(view: SessionView, run: Run, hashing: _Hashing) -> Item:
 
 
 def _journal(view: SessionView, run: Run) -> JournalItem | Item:
-    reader = run.journal(view.session_id)
     losses: list[Loss] = []
     try:
+        reader = run.journal(view.session_id)  # a link that leads nowhere is damage, too
         for batch in reader.batches():
             losses.extend(item for item in batch if isinstance(item, Loss))
             del losses[MAX_LOSSES_LISTED:]
