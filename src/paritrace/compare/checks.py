@@ -10,12 +10,13 @@ from paritrace.compare.checks_result import FORMAT, VERSION, Checked, Invariant,
 from paritrace.compare.checks_rules_collectives import collective_invariants
 from paritrace.compare.checks_rules_coverage import attendance_invariants, coverage_invariants
 from paritrace.compare.checks_rules_inputs import input_invariants
-from paritrace.compare.checks_rules_parameters import parameter_invariants
+from paritrace.compare.checks_rules_parameters import not_checkable, parameter_invariants
 from paritrace.compare.checks_rules_presence import alone_invariants
 from paritrace.compare.checks_rules_replicas import replica_invariants
 from paritrace.compare.checks_rules_values import value_invariants
 from paritrace.compare.result import RunRef
 from paritrace.evidence.journal import Account
+from paritrace.runs.envelope import Role
 from paritrace.runs.reading import Run
 from paritrace.runs.views import SessionView
 
@@ -25,6 +26,7 @@ LIMITS = (
     "agreeing fingerprints do not prove that tensors agree",
     "a failed invariant names a fact, not its cause; some workloads mean it so",
 )
+NOT_CAPTURED = "the program was recorded, not captured: nothing is known of what it computed"
 EXPECTED_STEPS = "expected_steps"  # of the envelope's metadata: `A:B`, written only when the user declared them (CA-24)
 
 
@@ -47,9 +49,11 @@ def check(run: Run, /) -> Checked:
             facts.see_all(journal)
         seen = _coverage(run, session, facts, journal.account)
         coverage[session.session_id] = seen
-        invariants += parameter_invariants(facts, rank=session.rank)
-        invariants += value_invariants(facts, rank=session.rank)
-        invariants += coverage_invariants(seen)
+        found = [*parameter_invariants(facts, rank=session.rank), *value_invariants(facts, rank=session.rank)]
+        found += coverage_invariants(seen)
+        if session.row.role is Role.RECORD:
+            found = [not_checkable(one.id, one.name, NOT_CAPTURED, rank=session.rank) for one in found]
+        invariants += found
     invariants += alone_invariants(presence) if across is None else _rank_invariants(across)
     invariants += attendance_invariants(run.attendance)
     counts = Counter(invariant.status.value for invariant in invariants)

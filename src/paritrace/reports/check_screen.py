@@ -212,7 +212,7 @@ def coverage_texts(checked: Checked, /) -> Iterator[str]:
         calls, states = sum(one.calls for one in same), sum(one.states for one in same)
         yield (
             f"{ranks_told(one.rank for one in same)}: {status}; {steps}; {count(calls, 'call')}, "
-            f"{count(states, 'state row')}{' in all' if len(same) > 1 else ''}; levels {', '.join(levels)}"
+            f"{count(states, 'state row')}{' in all' if len(same) > 1 else ''}; levels {', '.join(levels) or 'none'}"
         )
 
 
