@@ -12,9 +12,8 @@ from paritrace.evidence.gaps import Gap
 from paritrace.evidence.journal import Loss
 from paritrace.runs.attendance import in_words
 from paritrace.runs.catalog import Catalog, RunLine
-from paritrace.runs.death_reading import death_page
+from paritrace.runs.death_reading import ends_other_than_well
 from paritrace.runs.reading import Run
-from paritrace.runs.record_reading import read_records
 from paritrace.runs.record_words import death_words, record_words
 from paritrace.runs.showing import RunSummary, SessionSummary
 from paritrace.runs.verify import Finding, Verification
@@ -79,9 +78,7 @@ def _records(summary: RunSummary) -> Iterator[str]:
 
 def ends_text(run: Run) -> str:
     """Return what a run's records say of ends that were no success, and its page at death; "" where all was well."""
-    records = read_records(run.folder)
-    page = death_page(run, records)
-    bad = [one for one in records if one.end is None or one.end.stop is not None]
+    bad, page = ends_other_than_well(run)
     lines = [line for one in bad[:MAX_ROWS] for line in record_words(one)]
     lines += _left_out(len(bad))
     lines += [] if page is None else death_words(page)

@@ -17,7 +17,7 @@ from paritrace.runs.envelope import Role
 from paritrace.runs.flight_dumps import MAX_DUMP_BYTES, open_operations
 from paritrace.runs.reading import Run
 from paritrace.runs.record_lines import AdapterKind
-from paritrace.runs.record_reading import ReadRecord
+from paritrace.runs.record_reading import ReadRecord, read_records
 from paritrace.runs.views import SessionView
 
 DEATH_FOLDER = "death"  # in the run directory: where people put what other tools wrote of its end
@@ -28,6 +28,13 @@ RAS_WORDS = ("mismatch", "missing", "fail", "dead")
 XID = "Xid"
 MAX_TEXT_BYTES = 1 << 20
 MOST_LINES = 20
+
+
+def ends_other_than_well(run: Run, *, files: Files = LOCAL) -> tuple[tuple[ReadRecord, ...], DeathPage | None]:
+    """Return the records of ends that were no success or were not seen, and the run's page at death."""
+    records = read_records(run.folder)
+    bad = tuple(one for one in records if one.end is None or one.end.stop is not None)
+    return bad, death_page(run, records, files=files)
 
 
 def death_page(run: Run, records: Sequence[ReadRecord], *, files: Files = LOCAL) -> DeathPage | None:

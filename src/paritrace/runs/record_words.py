@@ -1,7 +1,9 @@
 """A record's end in words: what ended it and on what evidence, what was left, what it used. Pure."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
 
 from paritrace.evidence.gaps import Gap
 from paritrace.process.resources import SCOPE
@@ -39,6 +41,26 @@ def death_words(page: "DeathPage") -> Iterator[str]:
         yield from (f"    {frame}" for frame in (() if isinstance(one.stack, Gap) else one.stack))
     yield from (f"  in flight: {line}" for line in page.in_flight or ("nothing that was recorded",))
     yield from (f"  {source.name}: {source.state.value}: {source.detail}" for source in page.sources)
+
+
+class Told(Struct, frozen=True):
+    """What one record, or the page at death, says: a headline and what stands below it."""
+
+    headline: str
+    lines: tuple[str, ...]
+
+
+def ends_told(records: "Sequence[ReadRecord]", death: "DeathPage | None", *, most: int) -> tuple[Told, ...]:
+    """Return what the first `most` records say of their ends, how many are left out, and the page at death."""
+    told = [_told(record_words(one)) for one in records[:most]]
+    if len(records) > most:
+        told.append(Told(f"and {len(records) - most:,} more records", ()))
+    return (*told, *(() if death is None else (_told(death_words(death)),)))
+
+
+def _told(words: Iterator[str]) -> Told:
+    headline, *lines = words
+    return Told(headline, tuple(line.removeprefix("  ") for line in lines))
 
 
 def _who(read: "ReadRecord") -> str:

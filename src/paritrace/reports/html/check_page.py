@@ -9,6 +9,7 @@ from paritrace.reports.check_story import in_order
 from paritrace.reports.html.page import CallRef, Command, Figure, RunPart
 from paritrace.reports.html.pages import CheckGroup, CheckPage, InvariantRow
 from paritrace.runs.attendance import in_words
+from paritrace.runs.record_words import Told
 
 MOST_ROWS = 300
 MOST_CALLS = 5
@@ -27,8 +28,8 @@ LABELS = {
 }
 
 
-def check_page(checked: Checked, /) -> CheckPage:
-    """Returns every word and number of the page."""
+def check_page(checked: Checked, /, *, ends: tuple[Told, ...] = ()) -> CheckPage:
+    """Returns every word and number of the page; `ends`: what the run's records say of bad ends."""
     failed = in_order(one for one in checked.invariants if one.status is Outcome.FAIL)
     sentence, strength = statement(checked, failed=failed)
     return CheckPage(
@@ -39,6 +40,7 @@ def check_page(checked: Checked, /) -> CheckPage:
             Figure(TITLES[status][0], label, checked.counts.get(status.value, 0)) for status, label in LABELS.items()
         ),
         groups=tuple(group for status in TITLES if (group := _group(checked, status, failed)).rows),
+        ends=ends,
         coverage=tuple(coverage_texts(checked)),
         attendance=tuple(words for one in checked.ranks for words in in_words(one)),
         remarks=tuple(remarks_of(checked)),

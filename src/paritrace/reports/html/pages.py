@@ -16,6 +16,7 @@ from paritrace.reports.html.page import (
     ReasonPlace,
     RunPart,
 )
+from paritrace.runs.record_words import Told
 
 
 class FirstDifference(Struct, frozen=True):
@@ -98,6 +99,7 @@ class CheckPage(Struct, frozen=True):
     run: RunPart
     counts: tuple[Figure, ...]
     groups: tuple[CheckGroup, ...]
+    ends: tuple[Told, ...]  # ends that were no success, and the page at death (RS-13)
     coverage: tuple[str, ...]
     attendance: tuple[str, ...]
     remarks: tuple[str, ...]
@@ -141,5 +143,6 @@ class RunPage(Struct, frozen=True):
     rows: tuple[MatrixRow, ...]
     rows_left_out: int
     missing: tuple[str, ...]
+    ends: tuple[Told, ...]  # what run records say of how programs ended, and the page at death (RS-13)
     attachments: tuple[AttachmentRow, ...]
     attachments_left_out: int

@@ -8,10 +8,12 @@ from paritrace.reports.html.page import RunPart
 from paritrace.reports.html.pages import AttachmentRow, MatrixRow, RunPage
 from paritrace.runs.attendance import in_words
 from paritrace.runs.envelope import Attachment
+from paritrace.runs.record_words import ends_told
 from paritrace.runs.showing import RunSummary, SessionSummary
 
 MOST_STEPS = 60
 MOST_ROWS = 500
+MOST_RECORDS = 100
 MOST_ATTACHMENTS = 300
 
 
@@ -28,6 +30,7 @@ def run_page(summary: RunSummary, /) -> RunPage:
         rows=tuple(_row(one, steps[:MOST_STEPS]) for one in summary.sessions[:MOST_ROWS]),
         rows_left_out=max(0, len(summary.sessions) - MOST_ROWS),
         missing=tuple(words for one in summary.ranks for words in in_words(one)),
+        ends=ends_told(summary.records, summary.death, most=MOST_RECORDS),
         attachments=tuple(_attachment(one) for one in envelope.attachments[:MOST_ATTACHMENTS]),
         attachments_left_out=max(0, len(envelope.attachments) - MOST_ATTACHMENTS),
     )
