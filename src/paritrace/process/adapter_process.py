@@ -38,7 +38,8 @@ class AdapterProcess:
 
     def __init__(self, process: "subprocess.Popen[bytes]") -> None:
         self._process = process
-        self._rest = b""
+        self._rest = bytearray()  # what was read and is no whole line yet
+        self._searched = 0  # of it, without a line end: a long answer is searched once
         assert process.stdin is not None
         assert process.stdout is not None
         self._to, self._from = process.stdin.fileno(), process.stdout.fileno()
@@ -57,7 +58,7 @@ class AdapterProcess:
             EvidenceError: Failed, code `protocol_error`: what came is no answer.
         """
         with selectors.DefaultSelector() as waiting, end_of(self.pid) as ended:
-            left = _encoder.encode(message) + b"\n"
+            left = memoryview(_encoder.encode(message) + b"\n")
             waiting.register(self._from, selectors.EVENT_READ)
             waiting.register(self._to, selectors.EVENT_WRITE)
             if ended is not None:
@@ -100,7 +101,7 @@ class AdapterProcess:
         """End it with all that it started: a word first where one is given, then signals, after the grace SIGKILL."""
         if farewell is not None:
             with suppress(OSError, HostEnded):
-                self._write(_encoder.encode(farewell) + b"\n")
+                self._write(memoryview(_encoder.encode(farewell) + b"\n"))
         with suppress(OSError, ValueError):
             assert self._process.stdin is not None
             self._process.stdin.close()
@@ -112,7 +113,7 @@ class AdapterProcess:
         self._process.stdout.close()
         return status
 
-    def _write(self, data: bytes) -> bytes:
+    def _write(self, data: memoryview) -> memoryview:
         try:
             return data[os.write(self._to, data) :]
         except BlockingIOError:
@@ -132,10 +133,13 @@ class AdapterProcess:
             raise _no_answer(f"an answer of more than {MAX_ANSWER_BYTES} bytes")
 
     def _line(self) -> bytes | None:
-        line, newline, rest = self._rest.partition(b"\n")
-        if not newline:
+        end = self._rest.find(b"\n", self._searched)
+        if end < 0:
+            self._searched = len(self._rest)
             return None
-        self._rest = rest
+        line = bytes(self._rest[:end])
+        del self._rest[: end + 1]
+        self._searched = 0
         return line
 
 
