@@ -6,7 +6,7 @@ import pickle
 import sys
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -432,6 +432,55 @@ def test_errors_survive_a_pickle() -> None:
     again = pickle.loads(pickle.dumps(raised.value))
     assert isinstance(again, ParitraceError)
     assert (again.code, again.message) == (raised.value.code, raised.value.message)
+
+
+CYCLE: list[Any] = []
+CYCLE.append(CYCLE)
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        *({"timeout_seconds": bad} for bad in (float("nan"), float("inf"), -1, 0, True, "x", 1e12)),
+        {"request_id": "../x"},
+        {"input": object()},
+        {"input": CYCLE},
+        {"input": "\ud800"},
+        {"context": {"a": object()}},
+    ],
+)
+def test_rr_6_what_cannot_be_sent_is_refused_and_the_host_serves_the_next_one(
+    tmp_path: Path, busy_host: Host, asked: dict[str, Any]
+) -> None:
+    with pytest.raises(RequestError) as refused:
+        busy_host.invoke(**asked)
+    assert refused.value.code in ("bad_id", "bad_invocation")
+    assert busy_host.invoke(input={"do": "echo"}).status is ResultStatus.SUCCEEDED
+
+
+@pytest.fixture(scope="module")
+def busy_host(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Host]:
+    with Host(ADAPTER, artifacts=tmp_path_factory.mktemp("run"), recorder=Recorder()) as host:
+        yield host
+
+
+def test_a_host_that_was_interrupted_in_the_middle_is_gone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupted(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    with Host(ADAPTER) as host:
+        monkeypatch.setattr("paritrace.process.adapter_process.AdapterProcess.exchange", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            host.invoke(input={"do": "echo"})
+        assert host.state is HostState.GONE
+        with pytest.raises(InvocationError) as refused:
+            host.invoke(input={"do": "echo"})
+        assert refused.value.code == "host_unavailable"
+
+
+def test_long_requests_and_answers_cost_time_by_their_length(tmp_path: Path) -> None:
+    with Host(ADAPTER) as host:
+        assert len(host.invoke(input={"do": "echo", "x": "y" * 20_000_000}).output["x"]) == 20_000_000
 
 
 def test_a_host_that_cannot_start_says_so() -> None:

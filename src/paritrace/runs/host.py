@@ -32,7 +32,8 @@ from paritrace.runs.adapters import (
     Result,
     Stage,
 )
-from paritrace.runs.invoking import Invocations, Request, unavailable
+from paritrace.runs.invocation_request import Request, check_request
+from paritrace.runs.invoking import Invocations, unavailable
 from paritrace.runs.recorder import Recorder
 from paritrace.runs.recording import new_id
 
@@ -102,11 +103,10 @@ class Host:
             answer = self._process.exchange(hello, until=time.monotonic() + within_seconds)
             if not isinstance(answer, Ready):
                 raise unavailable("the adapter did not say that it is ready", Stage.START)
-        except (TimeIsUp, HostEnded):
+        except (TimeIsUp, HostEnded) as error:
             self.stop()
-            raise unavailable(
-                f"the adapter was not ready after {within_seconds:.0f} s, or ended", Stage.START
-            ) from None
+            ended = "ended before it was ready" if isinstance(error, HostEnded) else "was not ready"
+            raise unavailable(f"the adapter {ended}; it had {within_seconds:.0f} s", Stage.START) from None
         except ParitraceError:
             self.stop()
             raise
@@ -125,7 +125,7 @@ class Host:
         """Send one request and return its result; waits for the turn of other callers, at most an hour.
 
         Raises:
-            RequestError: Refused: `bad_id`.
+            RequestError: Refused, nothing was sent: `bad_id`, `bad_invocation`.
             InvocationError: Failed: `host_busy` and `host_unavailable` (nothing was sent), `host_timeout` (the host was
                 ended), `host_crashed`, `adapter_raised`, `artifact_write_failed`, `protocol_error`.
         """
@@ -136,6 +136,7 @@ class Host:
             overrides=dict(overrides or {}),
             timeout_seconds=timeout_seconds,
         )
+        check_request(request)
         if not self._lock.acquire(timeout=QUEUE_SECONDS):
             raise InvocationError(
                 f"other invocations kept the host for {QUEUE_SECONDS:.0f} s",
@@ -148,7 +149,11 @@ class Host:
             if self._process is None or self._state is not HostState.READY:
                 raise unavailable(f"the host is {self._state.value}", Stage.INVOKE)
             self._state = HostState.BUSY
-            pending = self._invocations.exchange(request, self._process, own=self._own, snapshot=self._final)
+            try:
+                pending = self._invocations.exchange(request, self._process, own=self._own, snapshot=self._final)
+            except BaseException:  # Ctrl-C in the middle: what it answers next would be taken for another one's answer
+                self._state = HostState.GONE
+                raise
             self._state = HostState.READY if pending.host_lives else HostState.GONE
         finally:
             self._lock.release()
@@ -202,6 +207,10 @@ def _planned(
             f"an adapter of kind {adapter.kind.value} has no process of ours to run, observe or record",
             code="unsupported_adapter",
             fix="use a process or a Python adapter",
+        )
+    if not adapter.argv:
+        raise RequestError(
+            "a process adapter without a program", code="unsupported_adapter", fix="give ProcessAdapter a program"
         )
     if recorder is not None and artifacts is None:
         raise RequestError(

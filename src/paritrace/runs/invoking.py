@@ -4,7 +4,6 @@ import signal
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 from msgspec import Struct
 
@@ -19,6 +18,7 @@ from paritrace.process.own_cgroup import OwnCgroup
 from paritrace.process.resources import ResourceSnapshot
 from paritrace.process.stop_facts import ExchangeEnd, SentSignal, StopFacts, StopGap, Timer, Wait
 from paritrace.runs.adapters import Event, InvocationError, ProcessAdapter, PythonAdapter, Result, Stage
+from paritrace.runs.invocation_request import FOREVER_SECONDS, Request
 from paritrace.runs.record_lines import (
     INVOCATION_FORMAT,
     INVOCATION_NAME,
@@ -33,18 +33,6 @@ from paritrace.runs.record_lines import (
 from paritrace.runs.recorded_session import RecordedSession
 from paritrace.runs.recorder import Recorder, Recording
 from paritrace.runs.recording import invocation_folder, new_id
-
-FOREVER_SECONDS = 366 * 86400.0  # an invocation without a timeout: the caller's wish, and still a bound
-
-
-class Request(Struct, frozen=True):
-    """What a caller asks for."""
-
-    request_id: str
-    input: Any
-    context: dict[str, Any]
-    overrides: dict[str, Any]
-    timeout_seconds: float | None
 
 
 class Pending(Struct):
