@@ -1,5 +1,6 @@
 """Two log directories compared without a manifest first: each tool's own list is the inventory (AT-22)."""
 
+import os
 from collections.abc import Sequence
 from hashlib import sha256
 from pathlib import Path
@@ -97,7 +98,7 @@ def _joined(manifests: Sequence[Manifest]) -> Manifest:
 
 def _names(paths: Sequence[Path]) -> list[str]:
     """Returns the shortest endings of the paths that tell them apart; a path given twice gets a number."""
-    parts = [path.resolve().parts for path in paths]
+    parts = [Path(os.path.realpath(path)).parts for path in paths]
     names: list[str] = []
     for path, own in zip(paths, parts, strict=True):
         length = 1

@@ -6,7 +6,7 @@ from msgspec import Meta, Struct
 
 Id = Annotated[str, Meta(min_length=1, max_length=1024)]
 Sha256 = Annotated[str, Meta(pattern="^[0-9a-f]{64}$")]
-Whole = Annotated[int, Meta(ge=0)]
+Whole = Annotated[int, Meta(ge=0, le=2**63 - 1)]  # sums of many are still numbers
 
 
 class Source(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):

@@ -1,5 +1,6 @@
 """Opens the evidence files that a manifest names: confined, bounded, by their digest (AT-1)."""
 
+import os
 from collections.abc import Iterator
 from enum import StrEnum
 from hashlib import sha256
@@ -81,7 +82,7 @@ class Sources:
 
 def _confined(path: Path, allowed: list[Path], *, name: str) -> Path:
     """The path, resolved, if it lies below one of these folders; links that lead outside are outside."""
-    resolved = path.resolve()
+    resolved = Path(os.path.realpath(path))  # a loop of links resolves to itself, and cannot be read
     if any(resolved.is_relative_to(folder) for folder in allowed):
         return resolved
     raise RequestError(

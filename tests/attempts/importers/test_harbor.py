@@ -51,6 +51,21 @@ def test_at_4_an_exception_with_a_valid_reward_failed_and_was_judged() -> None:
     assert (one.execution, one.stop.kind, one.evaluations[0].counts) == (Execution.FAILED, StopKind.ERROR, True)
 
 
+def test_at_16_a_result_that_is_a_loop_of_links_is_refused_and_the_rest_read(job: Path) -> None:
+    place = job / "double-1__9k28ehG" / "result.json"
+    place.unlink()
+    place.symlink_to(place.name)
+    assert len(manifest_of("harbor", job, base=job).attempts) == 12
+    assert "Too many levels of symbolic links" in refused_of("harbor", job, base=job)[0]
+
+
+def test_at_16_a_count_beyond_all_bounds_makes_no_manifest_that_cannot_be_summed(job: Path) -> None:
+    place = job / "double-1__9k28ehG" / "result.json"
+    result = json.loads(place.read_bytes())
+    place.write_text(json.dumps(result | {"agent_result": {"n_input_tokens": 5, "n_output_tokens": 10**400}}))
+    assert "an attempt that no manifest can hold" in refused_of("harbor", job, base=job)[0]
+
+
 def test_at_16_a_trial_without_a_folder_is_missing_and_one_without_a_result_is_there(job: Path) -> None:
     shutil.rmtree(job / "double-1__9k28ehG")
     (job / "double-2__vxTSgwT" / "result.json").unlink()

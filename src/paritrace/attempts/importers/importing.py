@@ -1,5 +1,6 @@
 """One import: the tools by name, and how a path is recognised as one tool's (AT-16, AT-22)."""
 
+import os
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
@@ -71,7 +72,7 @@ def _named(paths: Sequence[Path], configurations: Sequence[str]) -> list[Named]:
 
 
 def _own_name(path: Path) -> str:
-    resolved = path.resolve()
+    resolved = Path(os.path.realpath(path))
     return resolved.stem if path.is_file() else resolved.name
 
 

@@ -126,7 +126,7 @@ class Evidence:
         self.gaps.append(Noted(reason=gap, detail=str(refusal), origin=origin))
 
     def _inside(self, path: Path) -> bool:
-        resolved = path.resolve()
+        resolved = Path(os.path.realpath(path))  # a loop of links resolves to itself, and is refused when it is read
         return any(resolved.is_relative_to(folder) for folder in self._roots.values())
 
     def _take(self, path: Path) -> tuple[str, bytes] | None:
