@@ -1,6 +1,7 @@
 """`attempts import`, `attempts diverge` and `compare DIR DIR`, as a person runs them (AT-16, AT-22, AT-23)."""
 
 import json
+import shutil
 from pathlib import Path
 
 import pytest
@@ -73,6 +74,13 @@ def test_at_16_a_manifest_is_the_same_bytes_every_time(tmp_path: Path) -> None:
     for name in ("1.json", "2.json"):
         status_of(["attempts", "import", "harbor", str(ALPHA), "-o", str(tmp_path / name)])
     assert (tmp_path / "1.json").read_bytes() == (tmp_path / "2.json").read_bytes()
+
+
+def test_at_2_a_trial_that_is_there_twice_is_counted_once(tmp_path: Path, capsys: Captured) -> None:
+    job = Path(shutil.copytree(ALPHA, tmp_path / "alpha"))
+    shutil.copytree(job / "double-1__9k28ehG", job / "double-1__9k28ehG-copy")
+    assert status_of(["attempts", "import", "harbor", str(job), "-o", str(tmp_path / "m.json")]) == ExitStatus.DONE
+    assert "alpha: 12 attempts planned, 12 found" in capsys.readouterr().out
 
 
 def test_at_22_compare_takes_two_log_directories(capsys: Captured) -> None:

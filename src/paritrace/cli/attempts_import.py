@@ -60,8 +60,8 @@ def _told(imported: "Imported", output: Path) -> dict[str, object]:
     return {
         "manifest": str(output),
         "configurations": [one.id for one in manifest.configurations],
-        "num_attempts": len(manifest.attempts),
-        "num_found": sum(one.present for one in manifest.attempts),
+        "num_attempts": len({(one.configuration_id, one.attempt_id) for one in manifest.attempts}),
+        "num_found": len({(one.configuration_id, one.attempt_id) for one in manifest.attempts if one.present}),
         "num_sources": len(manifest.sources),
         "refused": [str(refusal) for refusal in imported.refusals],
     }
@@ -75,7 +75,9 @@ def _screen(imported: "Imported", output: Path) -> str:
     for one in manifest.configurations:
         own = [attempt for attempt in manifest.attempts if attempt.configuration_id == one.id]
         planned = "planned" if one.attempts_complete else "seen; nothing says how many were planned"
-        lines.append(f"  {one.id}: {count(len(own), 'attempt')} {planned}, {sum(a.present for a in own):,} found")
+        found = {attempt.attempt_id for attempt in own if attempt.present}  # one seen twice is one
+        listed = {attempt.attempt_id for attempt in own}
+        lines.append(f"  {one.id}: {count(len(listed), 'attempt')} {planned}, {len(found):,} found")
     if imported.refusals:
         lines.append(f"  not read: {count(len(imported.refusals), 'place')}, see above, or `gaps` of the manifest")
     verb = "compare" if len(manifest.configurations) > 1 else "summarize"
