@@ -21,6 +21,9 @@ class AutogradNode(Protocol):
 
 
 _torch_c: Mapping[str, Any] = vars(torch._C)
+_without_function_modes: Callable[[], Any] = _torch_c["DisableTorchFunction"]
+_tracing_state: Callable[[], object] = _torch_c["_get_tracing_state"]
+_set_tracing_state: Callable[[object], None] = _torch_c["_set_tracing_state"]
 
 storage_id: Callable[[torch.Tensor], int] = _torch_c["_storage_id"]
 """Address of the tensor's `StorageImpl`."""
@@ -36,9 +39,6 @@ is_functorch_wrapped: Callable[[torch.Tensor], bool] = vars(torch._C._functorch)
 without_torch_function: Callable[[], Any] = _torch_c["DisableTorchFunctionSubclass"]
 """A context in which tensor subclasses do not intercept attribute access."""
 
-without_function_modes: Callable[[], Any] = _torch_c["DisableTorchFunction"]
-"""A context in which neither subclasses nor function modes of the workload see what we ask of a tensor."""
-
 no_python_dispatch: object = _torch_c["_disabled_torch_dispatch_impl"]
 """`__torch_dispatch__` of every class that does not wrap other tensors."""
 
@@ -53,6 +53,25 @@ _pop_mode: Callable[[], object] = vars(_python_dispatch)["_pop_mode"]
 
 _dispatch_mode: Callable[[Any], object] = _torch_c["_get_dispatch_mode"]
 _FAKE: Any = _torch_c["_TorchDispatchModeKey"].FAKE
+
+
+class without_function_modes:  # noqa: N801  used as a function, as torch's own are
+    """A context in which nothing of the workload sees what we ask of a tensor: no subclass, no function mode, and no
+    `torch.jit.trace`, whose graph would hold our operators."""
+
+    __slots__ = ("_inner", "_tracing")
+
+    def __enter__(self) -> None:
+        self._tracing = _tracing_state()
+        if self._tracing is not None:
+            _set_tracing_state(None)
+        self._inner = _without_function_modes()
+        self._inner.__enter__()
+
+    def __exit__(self, *raised: object) -> None:
+        self._inner.__exit__(*raised)
+        if self._tracing is not None:
+            _set_tracing_state(self._tracing)
 
 
 def fake_mode_active() -> bool:
