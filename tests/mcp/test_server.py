@@ -16,7 +16,8 @@ from paritrace.mcp.questions import PAGE_ROWS
 from paritrace.mcp.telling import ANSWER_CHARACTERS, size_of
 from paritrace.mcp.tools import TOOLS
 from paritrace.reports.shelf import key_of
-from tests.mcp.asking import STEPS, texts
+from paritrace.testing.grown_results import grow
+from tests.mcp.asking import STEPS, ask, places_of, texts
 from tests.web.shelves import ODD, write_pair
 
 pytestmark = pytest.mark.slow
@@ -148,6 +149,26 @@ def test_au12_the_server_ends_with_its_client(kept: Path, tmp_path: Path, way: s
         process.stdout.close()
     assert status == (128 + signal.SIGTERM if way == "terminate" else 0)
     assert list(tmp_path.iterdir()) == []
+
+
+def test_au12_a_comparison_of_a_large_run_is_paged_within_bounds(tmp_path: Path) -> None:
+    """300,000 calls: first pages, one from the middle, one at the end, and rows that are few among many."""
+    kept = write_pair(tmp_path, names=("scale", ODD, "fold"), steps=STEPS)
+    calls = grow(kept, to=300_000)
+    places = places_of(tmp_path)
+    asked: dict[str, object] = {"comparison": key_of(kept)}
+    first = ask(places, "list_differences", **asked)
+    total, about = first["rows"]["total"], first["next_cursor"].partition("-")[0]
+    assert total > 80_000
+    for offset in (0, calls // 2, calls - 300, calls):
+        page = ask(places, "list_differences", **asked, cursor=f"{about}-{offset}")
+        assert size_of(page) <= ANSWER_CHARACTERS
+        assert page["rows"]["total"] == total
+        assert (0 < page["rows"]["shown"] <= PAGE_ROWS) == (offset < calls)
+    assert ask(places, "list_differences", **asked, step=30_003)["rows"]["shown"] == 2
+    for identity in ("counts.different", "counts.paired", "F1"):
+        assert size_of(ask(places, "explain", **asked, id=identity)) <= ANSWER_CHARACTERS
+    assert size_of(ask(places, "summarize_comparison", **asked)) <= ANSWER_CHARACTERS
 
 
 def test_au12_neither_torch_nor_the_web_is_loaded() -> None:

@@ -2,7 +2,17 @@
 
 from msgspec import Struct
 
-from paritrace.compare.result import LADDER, Change, Comparison, Counts, Difference, Finding, RunRef, SideCoverage
+from paritrace.compare.result import (
+    LADDER,
+    Change,
+    Comparison,
+    Counts,
+    Difference,
+    EnvelopeUsed,
+    Finding,
+    RunRef,
+    SideCoverage,
+)
 from paritrace.errors import ParitraceError
 from paritrace.mcp.places import Places
 from paritrace.mcp.questions import AskComparison, AskExplain
@@ -14,6 +24,8 @@ from paritrace.reports.explained import behind
 from paritrace.reports.explanation import FileBehind, RecordLine
 from paritrace.reports.explanation import explain as explain_result
 from paritrace.reports.shelf import Result, key_of
+
+OTHERS = ("folds", "ratios", "resume", "token_rows", "maps", "policy", "ledger", "review", "repeats")
 
 
 class DifferenceTold(Struct, frozen=True):
@@ -84,6 +96,8 @@ class Summary(Struct, frozen=True):
     outside: Listing[str]  # state that differed before any call read it
     recorded_on_one_side: int  # calls
     limits: Listing[str]  # what this comparison cannot say
+    envelope: EnvelopeUsed | None  # what it was judged by; null: by nothing, so strengths say "bits only"
+    not_shown: Listing[str]  # other parts of the document, which comparison.json holds
     calls_table: str  # empty: list_differences answers; else why it does not
 
 
@@ -125,6 +139,8 @@ def summarize_comparison(places: Places, asked: AskComparison, /) -> Summary:
         outside=listing(_outside(of)),
         recorded_on_one_side=sum(one.count for one in of.recorded_on_one_side),
         limits=listed(of.limits, lambda one: one.text),
+        envelope=of.envelope,
+        not_shown=listing([name for name in OTHERS if getattr(of, name)]),
         calls_table=_why_no_table(found, places),
     )
 
