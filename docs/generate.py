@@ -10,6 +10,7 @@ from typing import TypeVar
 import click
 
 from docs.figures import with_figures, with_peers, with_placed
+from docs.protocol import protocol_page, protocol_schemas
 from paritrace.cli.entry import COMMANDS, PROGRAM, load_command, paritrace
 from paritrace.cli.options import options_by_key
 from paritrace.cli.schema import FORMATS, schema_text
@@ -128,10 +129,12 @@ def pages() -> dict[Path, str]:
     return {
         REFERENCE / "cli.md": command_line_page(),
         REFERENCE / "vocabulary.md": vocabulary_page(),
+        REFERENCE / "protocol.md": protocol_page(),
         README: readme,
         PLANTED: with_placed(PLANTED.read_text(encoding="utf-8")),
         PEERS: with_peers(PEERS.read_text(encoding="utf-8")),
         **schemas,
+        **{SCHEMAS / name: text for name, text in protocol_schemas().items()},
     }
 
 

@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterator
 from copy import deepcopy
 from typing import Any, NamedTuple
 
+from paritrace.automation.protocol.digests import digest_of
 from paritrace.automation.protocol.records import Action
 from paritrace.automation.protocol.schemas import request_schema
 
@@ -52,9 +53,12 @@ class Schemas:
         match schema["type"]:
             case "object":
                 properties = schema.get("properties", {})
-                return {name: self.valid(properties[name]) for name in schema.get("required", ())}
+                made = {name: self.valid(properties[name]) for name in schema.get("required", ())}
+                return made | {"digest": digest_of(made)} if "action" in made else made
+            case "array" if "prefixItems" in schema:
+                return [self.valid(item) for item in schema["prefixItems"]]
             case "array":
-                return [self.valid(schema["items"])] if schema.get("items") else []
+                return [self.valid(schema["items"])]
             case "string":
                 return "0" * 64 if "64" in schema.get("pattern", "") else "x" * max(1, schema.get("minLength", 0))
             case "integer" | "number":
@@ -82,7 +86,9 @@ class Schemas:
         if schema.get("uniqueItems"):
             yield Broken(f"{at} twice the same", at, (way, [self.valid(schema["items"])] * 2))
         if schema.get("type") == "array":
-            yield Broken(f"{at}/0 of another type", f"{at}/0", (way, [self._of_no_type(schema["items"])]))
+            first, *others = schema.get("prefixItems", [schema["items"]])
+            entries = [self._of_no_type(first), *map(self.valid, others)]
+            yield Broken(f"{at}/0 of another type", f"{at}/0", (way, entries))
         if schema.get("type") == "object":
             yield from self._fields(schema, way)
 

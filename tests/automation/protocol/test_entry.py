@@ -35,6 +35,9 @@ def test_au3_capabilities_takes_no_request_and_names_every_action_with_its_schem
         schema = request_schema(action)
         assert one["request_schema_sha256"] == (None if schema is None else schema_sha256(schema))
         assert one["result_schema_sha256"] == schema_sha256(result_schema(action))
+    schemas: Any = entry.schemas_document()["result"]
+    named = {one[f"{part}_schema"] for one in told.values() for part in ("request", "result")} - {None}
+    assert named == schemas["schemas"].keys()
     assert len(document["result"]["limits"]) == 4
     states = {one["name"]: (one["state"], one["reason"]) for one in document["result"]["observing"]}
     assert {"torch", "cuda", "triton"} <= states.keys()
@@ -97,7 +100,15 @@ def test_au1_a_reader_that_went_away_is_no_traceback() -> None:
 
 
 @pytest.mark.parametrize(
-    "arguments", [[], ["no-such-action"], ["compare", "--no-such"], ["compare", "--functions"], ["check", "a", "b"]]
+    "arguments",
+    [
+        [],
+        ["no-such-action"],
+        ["compare", "--no-such"],
+        ["compare", "--functions"],
+        ["capabilities", "--functions", "--schemas"],
+        ["check", "a", "b"],
+    ],
 )
 def test_au1_errors_of_the_command_line_are_as_usual_for_one(arguments: list[str]) -> None:
     done = CliRunner().invoke(entry.tools, arguments)

@@ -117,7 +117,7 @@ def _of_choices(error: ValidationError, at: str) -> Iterator[Problem]:
         yield from _problems(meant[0])
     else:
         choices_named = cast("list[dict[str, str]]", error.validator_value)
-        kinds = [str(choice.get("type") or choice.get("$ref", "").rpartition("/")[2]) for choice in choices_named]
+        kinds = [choice.get("type") or f"a {choice['$ref'].rpartition('/')[2]}" for choice in choices_named]
         yield Problem(at, f"must be one of: {', '.join(kinds)}")
 
 

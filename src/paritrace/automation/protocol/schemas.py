@@ -1,6 +1,7 @@
 """The published JSON Schemas of requests and results, and actions as function schemas (AU-1, AU-14)."""
 
 import json
+from collections.abc import Iterable
 from typing import Any, cast
 
 from paritrace.automation.protocol.records import Action, Result
@@ -27,6 +28,17 @@ def result_schema(action: Action) -> dict[str, object]:
 def schema_file(action: Action, part: str) -> str:
     """Return the name of a published schema below `schemas/`; `part` is `request` or `result`."""
     return f"tools/{action.name}-{part}.json"
+
+
+def published(actions: Iterable[Action]) -> dict[str, dict[str, object]]:
+    """Return the schemas of these actions by their file names."""
+    found: dict[str, dict[str, object]] = {}
+    for action in actions:
+        request = request_schema(action)
+        if request is not None:
+            found[schema_file(action, "request")] = request
+        found[schema_file(action, "result")] = result_schema(action)
+    return found
 
 
 def function_schema(action: Action) -> dict[str, object]:
@@ -67,4 +79,19 @@ def _sealed(schema: dict[str, object]) -> dict[str, object]:
             for name in _SEAL:
                 properties[name].pop("default", None)
             definition["required"] = [*dict.fromkeys([*_SEAL, *definition["required"]])]
-    return schema
+    return cast("dict[str, object]", _flat(schema))
+
+
+def _flat(schema: object) -> object:
+    """A schema whose unions hold no unions, so that every choice is named where the value stands."""
+    match schema:
+        case dict():
+            plain = {key: _flat(value) for key, value in cast("dict[str, object]", schema).items()}
+            if isinstance(plain.get("anyOf"), list):
+                choices = cast("list[dict[str, Any]]", plain["anyOf"])
+                plain["anyOf"] = [inner for choice in choices for inner in choice.get("anyOf", [choice])]
+            return plain
+        case list():
+            return [_flat(value) for value in cast("list[object]", schema)]
+        case _:
+            return schema
