@@ -127,13 +127,18 @@ def test_a_python_adapter_keeps_its_prints_out_of_the_protocol(tmp_path: Path) -
         "    print('chatter')\n"
         "    if input == 'fail':\n"
         "        return {'status': 'failed', 'error': {'code': 'c', 'message': 'm'}}\n"
+        "    if input == 'junk':\n"
+        "        return {'status': 'succeeded', 'output': object()}\n"
         "    return {'got': input, 'left': deadline_seconds, 'task': context['task']}\n"
     )
     path = os.pathsep.join((str(tmp_path), *sys.path))
     adapter = PythonAdapter("adapting:agent", environment={"PYTHONPATH": path})
     with Host(adapter) as host:
         good = host.invoke(input=7, context={"task": "t"}, timeout_seconds=60)
+        with pytest.raises(InvocationError) as raised:
+            host.invoke(input="junk", context={"task": "t"})
         bad = host.invoke(input="fail", context={"task": "t"})
+    assert raised.value.code == "adapter_raised", "an output that is no JSON does not end the process"
     assert good.output == {"got": 7, "left": 60.0, "task": "t"}
     assert bad.error is not None
     assert (bad.status, bad.error.code) == (ResultStatus.FAILED, "c")

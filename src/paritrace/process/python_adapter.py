@@ -45,9 +45,10 @@ def _invoked(function: Callable[..., Any], asked: Invoke) -> FromAdapter:
             deadline_seconds=asked.deadline_seconds,
         )
         if isinstance(found, dict) and "status" in found:
-            return msgspec.convert({**found, "type": "result", "invocation_id": asked.invocation_id}, Reply)
-        reply = Reply(invocation_id=asked.invocation_id, status=ResultStatus.SUCCEEDED, output=found)
-        _encoder.encode(reply)
+            reply = msgspec.convert({**found, "type": "result", "invocation_id": asked.invocation_id}, Reply)
+        else:
+            reply = Reply(invocation_id=asked.invocation_id, status=ResultStatus.SUCCEEDED, output=found)
+        _encoder.encode(reply)  # what is no JSON is the function's error, and the process serves the next one
     except Exception as error:  # noqa: BLE001  the top of a process: whatever it was, its caller is told
         return Raised(invocation_id=asked.invocation_id, code=type(error).__name__, message=str(error))
     return reply
