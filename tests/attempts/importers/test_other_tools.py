@@ -190,6 +190,14 @@ def test_names_of_configurations_fit_their_paths(tmp_path: Path) -> None:
     assert refused.value.code == "unknown_tool"
 
 
+@pytest.mark.parametrize("name", ["", "x" * 1025])
+def test_at_16_a_name_that_no_manifest_takes_is_refused(tmp_path: Path, name: str) -> None:
+    (tmp_path / "a.json").write_text("{}")
+    with pytest.raises(RequestError) as refused:
+        import_attempts("swebench", [tmp_path / "a.json"], base=tmp_path, configurations=[name])
+    assert refused.value.code == "configuration_names"
+
+
 def our_record(folder: Path, context: dict[str, str], **end: object) -> Path:
     """A run record as paritrace writes it, shortened to what is read."""
     folder.mkdir(parents=True)

@@ -37,6 +37,8 @@ TOOLS = {
     )
 }
 
+MOST_NAME = 1024  # as a manifest takes an id
+
 
 def import_attempts(tool: str, paths: Sequence[Path], *, base: Path, configurations: Sequence[str] = ()) -> Imported:
     """Returns the manifest of what a tool left at some paths, each path one configuration.
@@ -62,11 +64,12 @@ def import_attempts(tool: str, paths: Sequence[Path], *, base: Path, configurati
 
 def _named(paths: Sequence[Path], configurations: Sequence[str]) -> list[Named]:
     names = list(configurations) or [_own_name(path) for path in paths]
-    if len(names) != len(paths) or len(set(names)) != len(names):
+    holds = all(1 <= len(name) <= MOST_NAME for name in names)
+    if not holds or len(names) != len(paths) or len(set(names)) != len(names):
         raise RequestError(
-            f"{len(paths)} paths have these names: {', '.join(names) or 'none'}",
+            f"names for {len(paths)} of PATH: {', '.join(repr(name[:80]) for name in names) or 'none'}",
             code="configuration_names",
-            fix="give --configuration NAME once for each path, all different",
+            fix=f"give --configuration NAME once for each path, all different, of 1 to {MOST_NAME:,} characters",
         )
     return [Named(path=path, configuration=name) for path, name in zip(paths, names, strict=True)]
 
