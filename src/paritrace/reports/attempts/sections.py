@@ -153,10 +153,13 @@ def _rules(rules: tuple[RuleOutcome, ...]) -> Part:
 
 def _pair(pair: PairOf, num_comparisons: int) -> Iterator[Part]:
     low_high = pair.bounds
-    bounds = gap_in_words(low_high) if isinstance(low_high, Absent) else f"[{low_high[0]:+.3f}, {low_high[1]:+.3f}]"
+    if isinstance(low_high, Absent):
+        bounds = gap_in_words(low_high)
+    else:
+        bounds = f"[{low_high[0]:+.3f}, {low_high[1]:+.3f}]: whatever the missing verdicts are"
     rows = [
         ("paired difference", estimate_in_words(pair.difference, signed=True)),
-        ("bounds, these attempts", f"{bounds}: whatever the missing verdicts are"),
+        ("bounds, these attempts", bounds),
         ("worst-case completion", interval_in_words(pair.worst_case_interval, signed=True)),
         ("valid at every look", interval_in_words(pair.anytime_interval, signed=True)),
     ]
