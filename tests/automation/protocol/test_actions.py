@@ -93,7 +93,7 @@ def test_au4_a_second_operation_into_one_output_is_refused_and_names_the_first(r
     before = names_in(runs / "out")
     error = error_of(runs, "compare", output=str(runs / "out"), baseline=str(runs / "A"), candidate=str(runs / "B"))
     assert error["code"] == "output_not_fresh"
-    assert "compare of process" in error["message"]
+    assert "(compare of request " in error["message"]
     assert "ended, see result.json" in error["message"]
     assert names_in(runs / "out") == before
 

@@ -1,6 +1,8 @@
 """What becomes of an operation, whatever happens in it (AU-1, AU-4, AU-6, AU-17)."""
 
 import json
+import os
+import signal
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -81,7 +83,25 @@ def test_au6_an_output_names_owner_and_request_while_its_operation_runs(tmp_path
     seen: list[Any] = []
     assert trial(run, tmp_path)["ok"] is True
     assert seen[0]["error"]["code"] == "output_not_fresh"
-    assert "unfinished" in seen[0]["error"]["message"]
+    assert f"unfinished: process {os.getpid()} of" in seen[0]["error"]["message"]
+    assert "is alive" in seen[0]["error"]["message"]
+
+
+def test_au6_an_output_whose_owner_was_killed_is_told_as_that(tmp_path: Path) -> None:
+    def run(request: TrialRequest, operation: Operation) -> Result:
+        operation.claim(request.output)
+        os.kill(os.getpid(), signal.SIGKILL)
+        return TrialResult()
+
+    child = os.fork()
+    if child == 0:
+        trial(run, tmp_path)
+        os._exit(0)
+    assert os.WTERMSIG(os.waitpid(child, 0)[1]) == signal.SIGKILL
+    assert names_in(tmp_path / "out") == ["operation.json"]
+    message = trial(run, tmp_path)["error"]["message"]
+    assert f"unfinished: process {child} of" in message
+    assert "has ended" in message
 
 
 def test_au6_whatever_lies_at_the_output_is_left_alone(tmp_path: Path) -> None:
@@ -114,6 +134,17 @@ def _a_dangling_link(path: Path) -> None:
 def _a_folder_with_another_mark(path: Path) -> None:
     path.mkdir()
     (path / "operation.json").write_text('{"owner": 3}')
+
+
+def test_au13_a_name_that_is_no_text_is_spelt_with_escapes(tmp_path: Path) -> None:
+    def run(request: TrialRequest, operation: Operation) -> Result:
+        operation.claim(request.output)
+        name = os.fsdecode(b"run\xff")
+        raise EvidenceError(f"{name} is torn", code="damaged", fix=f"mend {name}", details=(name,))
+
+    error = trial(run, tmp_path)["error"]
+    assert (error["fix"], error["details"]) == ("mend run\\udcff", ["run\\udcff"])
+    assert json.loads((tmp_path / "out" / "error.json").read_bytes())["error"] == error
 
 
 @pytest.mark.parametrize(

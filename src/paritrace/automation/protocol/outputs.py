@@ -10,7 +10,7 @@ from paritrace.clock import Clock
 from paritrace.errors import RequestError
 from paritrace.evidence.ids import ProcessIdentity
 from paritrace.files import Files
-from paritrace.process.identity import own_identity
+from paritrace.process.identity import liveness, own_identity
 
 MARK = "operation.json"  # written first
 RESULT = "result.json"  # written last, the document that went to stdout
@@ -71,9 +71,8 @@ class Outputs:
         except msgspec.DecodeError:
             return ""
         ended = [name for name in (RESULT, ERROR) if self._files.exists(path / name)]
-        state = f"ended, see {ended[0]}" if ended else "unfinished"
-        who = f"process {mark.owner.pid} of {mark.owner.host}"
-        return f" ({mark.action} of {who}, request {mark.request_sha256[:12]}, {state})"
+        state = f"ended, see {ended[0]}" if ended else f"unfinished: {liveness(mark.owner).why}"
+        return f" ({mark.action} of request {mark.request_sha256[:12]}, {state})"
 
 
 def _encoded(document: object) -> bytes:

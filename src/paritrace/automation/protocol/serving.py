@@ -46,13 +46,13 @@ def error_document(error: ParitraceError) -> Document:
         "type": _kind_of(error),
         "code": error.code,
         "kind": error.outcome.value,
-        "message": error.message,
-        "fix": error.fix,
+        "message": _spoken(error.message),
+        "fix": _spoken(error.fix),
     }
     if isinstance(error, BadRequestError):
         told["problems"] = [{"at": problem.at, "message": problem.message} for problem in error.problems]
     elif error.details:
-        told["details"] = list(error.details)
+        told["details"] = [_spoken(detail) for detail in error.details]
     return {"protocol_version": PROTOCOL_VERSION, "ok": False, "error": told}
 
 
@@ -110,6 +110,11 @@ def _as_ours(error: BaseException) -> ParitraceError:
                 fix="run the same action with --debug and report what it prints on standard error",
                 outcome=Outcome.FAILED,
             )
+
+
+def _spoken(text: str) -> str:
+    """Text that UTF-8 can spell: a file's name may be bytes that are none."""
+    return text.encode("utf-8", "backslashreplace").decode()
 
 
 def _kind_of(error: ParitraceError) -> str:

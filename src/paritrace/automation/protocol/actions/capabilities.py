@@ -93,8 +93,8 @@ def _observing() -> tuple[Observable, ...]:
     accelerator = next(probe for probe in probe_machine() if probe.id == "accelerator")
     return (
         _of_packages("torch", "torch"),
-        _on_accelerator("cuda", accelerator, "torch"),
-        _on_accelerator("triton", accelerator, "torch", "triton"),
+        observable("cuda", _versions("torch"), accelerator=accelerator),
+        observable("triton", _versions("torch", "triton"), accelerator=accelerator),
         _of_packages("transformers", "transformers", "accelerate"),
         _of_packages("lightning", "lightning"),
         _of_packages("attempts", "PyYAML", "scipy"),
@@ -103,18 +103,26 @@ def _observing() -> tuple[Observable, ...]:
 
 
 def _of_packages(name: str, *packages: str) -> Observable:
-    versions = {package: version for package in packages if (version := installed_version(package)) is not None}
-    absent = [package for package in packages if package not in versions]
+    return observable(name, _versions(*packages))
+
+
+def _versions(*packages: str) -> dict[str, str | None]:
+    return {package: installed_version(package) for package in packages}
+
+
+def observable(name: str, versions: dict[str, str | None], *, accelerator: Probe | None = None) -> Observable:
+    """Return what the packages of something, each with its version or None, and an accelerator it needs come to."""
+    found = {package: version for package, version in versions.items() if version is not None}
+    absent = [package for package in versions if package not in found]
     if absent:
-        return Observable(name, State.MISSING, versions, f"not installed: {', '.join(absent)}")
-    return Observable(name, State.ENABLED, versions, "")
-
-
-def _on_accelerator(name: str, accelerator: Probe, *packages: str) -> Observable:
-    found = _of_packages(name, *packages)
-    if found.state is State.ENABLED and accelerator.status is not Availability.AVAILABLE:
-        return Observable(name, State.SUPPORTED, found.versions, accelerator.reason)
-    return found
+        return Observable(name, State.MISSING, found, f"not installed: {', '.join(absent)}")
+    if accelerator is None:
+        return Observable(name, State.ENABLED, found, "")
+    if found["torch"].endswith("+cpu"):
+        return Observable(name, State.MISSING, found, "torch is installed in its build for processors alone")
+    if accelerator.status is not Availability.AVAILABLE:
+        return Observable(name, State.SUPPORTED, found, accelerator.reason)
+    return Observable(name, State.ENABLED, found, "")
 
 
 def _facts(action: Action) -> ActionFacts:
