@@ -86,7 +86,7 @@ def test_a_descendant_that_holds_the_pipe_is_named_and_hangs_nobody_but_its_read
     read, write = os.pipe()
     command = [sys.executable, "-m", "paritrace", "record", "-o", str(tmp_path), "--timeout", "60", "--"]
     process = subprocess.Popen(
-        [*command, "sh", "-c", "setsid sleep 300 & echo $!"], stdout=write, stderr=subprocess.PIPE
+        [*command, "sh", "-c", "setsid sleep 300 2>/dev/null & echo $!"], stdout=write, stderr=subprocess.PIPE
     )
     os.close(write)
     _, told = process.communicate(timeout=DEADLINE_SECONDS)
