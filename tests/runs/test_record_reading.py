@@ -154,6 +154,21 @@ def test_a_run_with_a_record_verifies_and_a_changed_record_does_not(tmp_path: Pa
         assert verify(run).verdict is Finding.CHANGED
 
 
+def test_a_program_that_failed_is_not_called_completed(tmp_path: Path) -> None:
+    from paritrace.runs.catalog import catalog
+    from paritrace.runs.pack import pack
+    from paritrace.runs.showing import summarise
+
+    root = tmp_path / "run"
+    session = RecordedSession(root)
+    session.add(shell(root, "exit 3").record.path)
+    session.close()
+    pack(root, tmp_path / "run.tar.zst")
+    assert [line.statuses for line in catalog(tmp_path).runs] == [{"recorded": 1}] * 2
+    with open_run(root) as run:
+        assert [one.status_words for one in summarise(run).sessions] == ["recorded"]
+
+
 def test_records_travel_in_an_archive(tmp_path: Path) -> None:
     from paritrace.runs.pack import pack
 

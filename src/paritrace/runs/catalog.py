@@ -11,10 +11,10 @@ from paritrace.evidence.gaps import Gap
 from paritrace.files import LOCAL, Files
 from paritrace.process.identity import liveness
 from paritrace.runs.documents import parse_envelope
-from paritrace.runs.envelope import ENVELOPE_NAME, SESSIONS_FOLDER, Envelope, Session, SessionStatus
+from paritrace.runs.envelope import ENVELOPE_NAME, SESSIONS_FOLDER, Envelope, Role, Session, SessionStatus
 from paritrace.runs.pack import peek_envelope
 from paritrace.runs.removal import REMOVED_PREFIX
-from paritrace.runs.status import seen_status
+from paritrace.runs.status import RECORDED, seen_status
 from paritrace.runs.views import session_view
 
 FORMAT = "paritrace-catalog"
@@ -109,7 +109,7 @@ class _Found:
             return
         folder = path / SESSIONS_FOLDER
         views = [session_view(row, folder=folder / row.session_id, files=self._files) for row in envelope.sessions]
-        statuses = [view.status.value for view in views]
+        statuses = [RECORDED if view.seen.words == RECORDED else view.status.value for view in views]
         self.runs.append(_line(path, envelope, statuses, archive=False))
 
     def _entry(self, path: Path, *, depth: int) -> None:
@@ -141,6 +141,8 @@ class _Found:
 
 def _packed_status(row: Session) -> str:
     """Return the status of a session in an archive, whose receipts lie behind everything that was packed."""
+    if row.status is SessionStatus.COMPLETED and row.role is Role.RECORD:
+        return RECORDED
     if row.status is not SessionStatus.RUNNING:
         return row.status.value
     return seen_status(row, receipt=None, damage="", liveness=liveness(row.process)).status.value

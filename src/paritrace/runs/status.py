@@ -5,11 +5,16 @@ from typing import assert_never
 from msgspec import Struct
 
 from paritrace.process.identity import Life, Liveness
-from paritrace.runs.envelope import ReceiptDocument, Session, SessionStatus
+from paritrace.runs.envelope import ReceiptDocument, Role, Session, SessionStatus
+
+RECORDED = "recorded"
 
 
 class SeenStatus(Struct, frozen=True):
-    """`words` is what people read; it never names a cause that nobody recorded (P2)."""
+    """`words` is what people read; it never names a cause that nobody recorded (P2).
+
+    A program that was only recorded has not `completed` by that: its record says how it ended.
+    """
 
     status: SessionStatus
     words: str
@@ -22,7 +27,7 @@ def seen_status(row: Session, *, receipt: ReceiptDocument | None, damage: str, l
             if receipt is None:
                 what = "cannot be read" if damage else "is missing"
                 return SeenStatus(SessionStatus.INCOMPLETE, f"incomplete; its receipt {what}")
-            return SeenStatus(row.status, "completed")
+            return SeenStatus(row.status, RECORDED if row.role is Role.RECORD else "completed")
         case SessionStatus.INTERRUPTED | SessionStatus.INCOMPLETE:
             return SeenStatus(row.status, row.status.value)
         case SessionStatus.RUNNING:
