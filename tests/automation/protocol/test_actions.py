@@ -242,3 +242,18 @@ def test_a_kept_comparison_is_one_for_the_command_line_too(runs: Path) -> None:
 
     compared(runs)
     assert open_result(runs / "out" / "comparison", files=LOCAL).comparison.ranks_compared == (0, 1)
+
+
+def test_au9_a_store_is_verified_and_compared_from(runs: Path) -> None:
+    from paritrace.cli.entry import status_of
+
+    for name in ("A", "B"):
+        where = ["--staging", str(runs / "staging"), "--store", str(runs / f"store-{name}"), "--node-id", "n"]
+        for rank in (0, 1):
+            staged = runs / "staging" / name / f"rank-{rank}"
+            table(calls_of_f=2 if name == "A" else 3).write(staged, rank=rank, world_size=2, run_id=name)
+            assert status_of(["store", "sync", *where, "--run-id", name, "--rank", str(rank), "--final"]) == 0
+    verified = result_of(runs, "verify", run=str(runs / "store-A"))
+    assert (verified["kind"], verified["verdict"], verified["run"]) == ("store", "intact", None)
+    asked = {"baseline": str(runs / "store-A"), "candidate": str(runs / "store-B"), "output": str(runs / "of-stores")}
+    assert result_of(runs, "compare", **asked)["ranks"] == [0, 1]
