@@ -131,7 +131,7 @@ class CallsTable:
     def sessions(self) -> list[tuple[Side, int, str]]:
         """Returns every session of every rank and side."""
         table = self._dataset().to_table(columns=["side", "rank", "session_id"])
-        rows = table.group_by(["side", "rank", "session_id"]).aggregate([]).to_pylist()
+        rows = table.unify_dictionaries().group_by(["side", "rank", "session_id"]).aggregate([]).to_pylist()
         return sorted((Side(row["side"]), int(row["rank"]), str(row["session_id"])) for row in rows)
 
     def in_stream(self, call: TableCall) -> list[TableCall]:
