@@ -116,6 +116,23 @@ def drive(x, one, two, switch):
     assert "call expressions of greenlets" in gaps
 
 
+def test_ca10_a_recomputation_that_stops_early_is_recomputation_to_its_last_call(
+    checkout: Path, tmp_path: Path
+) -> None:
+    text = """
+from torch.utils.checkpoint import checkpoint
+def block(x):
+    return x.matmul(x).tanh()
+def run(x):
+    checkpoint(block, x, use_reentrant=False).sum().backward()
+"""
+    with paritrace.trace(tmp_path / "RUN", level="callsite"):
+        loaded(checkout, "kt_checkpoint", text).run(torch.ones(2, 2, requires_grad=True))
+    found = [(name, Flag(call.flags)) for name, call in called(tmp_path / "RUN")]
+    assert [flags for name, flags in found if name == "torch.Tensor.matmul"] == [Flag(0), Flag.RECOMPUTE]
+    assert [flags for name, flags in found if name == "torch.Tensor.tanh"] == [Flag(0), Flag.RECOMPUTE | Flag.RAISED]
+
+
 def test_ca2_an_excluded_file_runs_as_it_is_and_is_named(checkout: Path, tmp_path: Path) -> None:
     with paritrace.trace(tmp_path / "RUN", level="callsite", exclude=["file:kt_left*"]):
         module = loaded(checkout, "kt_left", "def f(x):\n    return x.mul(2)\n")

@@ -45,8 +45,8 @@ _UNKNOWN_RECORD = -1  # until the call begins; details are given the right one w
 class _Pending:
     """A call of a frame, from `code` at an instruction of it. Holds no tensor and no frame.
 
-    `parent`, `scope` and `context` are of the moment at which it is entered, as `record` is. `opens`: where a step is
-    over, the next one, which a forward inside the call may open; else -1.
+    `parent`, `scope`, `context` and `recomputes` are of the moment at which it is entered, as `record` is. `opens`:
+    where a step is over, the next one, which a forward inside the call may open; else -1.
     """
 
     number: int
@@ -61,6 +61,7 @@ class _Pending:
     scope: int = 0
     context: int = -1
     opens: int = -1
+    recomputes: bool = False
     started_ns: int = 0
     slots: list[calls.Slot] = field(default_factory=list[calls.Slot])
     details: list[calls.Detail] = field(default_factory=list[calls.Detail])
@@ -171,7 +172,7 @@ class CallSiteObserver:
         if callee.receiver is not None:
             self._receive(pending, callee.receiver, callee)
         if not expression.has_arguments:
-            self._enter(pending)
+            self._enter(pending, frame)
 
     def _hand_in(self, frame: FrameType, number: int, label: str | int, value: Any) -> None:
         pending = self._made_by(frame, number)
@@ -182,7 +183,7 @@ class CallSiteObserver:
         pending = self._made_by(frame, number)
         if pending is not None:
             self._take(pending, label, value)
-            self._enter(pending)
+            self._enter(pending, frame)
 
     def _return(self, frame: FrameType, number: int, value: Any) -> None:
         """A call that began where the level was on is recorded also where it is off by now."""
@@ -246,8 +247,9 @@ class CallSiteObserver:
         if kind.readable and Level.OP not in self._recorder.levels:
             self._log.written(part_of(tensor), kind)
 
-    def _enter(self, pending: _Pending) -> None:
+    def _enter(self, pending: _Pending, frame: FrameType) -> None:
         recorder = self._recorder
+        pending.recomputes = bool(recorder.steps.backward_depth) and recorder.sites.recomputes(frame)
         pending.record = recorder.sequence
         recorder.sequence += 1
         pending.parent, pending.scope = self._scopes.parent, self._scopes.scope
@@ -269,9 +271,7 @@ class CallSiteObserver:
             where = (pending.record, "o")
             self._slots.add(tensor, path, where, outputs, pending.details, gap=UNINITIALISED if unread else None)
         if outputs or pending.slots:
-            recomputed = self._recorder.steps.backward_depth and self._recorder.sites.recomputes(frame)
-            place = self._recorder.sites.place(frame)
-            self._emit(pending, outputs, Flag.RECOMPUTE if recomputed else Flag(0), place)
+            self._emit(pending, outputs, Flag(0), self._recorder.sites.place(frame))
 
     def _raised(self, pending: _Pending) -> None:
         """An exception left this call."""
@@ -300,7 +300,9 @@ class CallSiteObserver:
                 pending.scope,
                 self._context(pending),
                 recorder.thread,
-                int(flags) | (0 if torch.is_grad_enabled() else Flag.NO_GRAD),
+                int(flags)
+                | (Flag.RECOMPUTE if pending.recomputes else 0)
+                | (0 if torch.is_grad_enabled() else Flag.NO_GRAD),
                 -1,
                 -1,
                 recorder.definitions.scalars({}),
