@@ -450,6 +450,8 @@ CYCLE.append(CYCLE)
         {"request_id": "../x"},
         {"input": object()},
         {"input": CYCLE},
+        {"input": {"x": float("nan")}},
+        {"overrides": {"x": [1.0, float("inf")]}},
         {"input": "\ud800"},
         {"context": {"a": object()}},
     ],
