@@ -45,6 +45,7 @@ def test_au7_two_runs_are_compared_and_every_rank_is_exported(runs: Path) -> Non
         "candidate": True,
     }
     assert [one["rank"] for one in found["first_differences"]] == [0, 1]
+    assert found["num_ranks_differing"] == 2
     assert names_in(runs / "out") == [
         "comparison/calls.parquet",
         "comparison/comparison.json",

@@ -15,6 +15,7 @@ from paritrace.compare.result import Comparison, Counts, Difference, Finding, Ma
 from paritrace.errors import RequestError
 
 MAX_FINDINGS = 100  # a result is bounded; all stand in the kept comparison
+MAX_RANKS = 1024  # of which the first difference is told
 Patterns = tuple[Annotated[str, Meta(min_length=1, max_length=4096)], ...]
 
 
@@ -51,7 +52,8 @@ class CompareRequest(Request, frozen=True, kw_only=True, forbid_unknown_fields=T
 class CompareResult(Result, frozen=True, kw_only=True, forbid_unknown_fields=True, tag="compare"):
     """What came of it. `findings` are the first of `num_findings`; the rest stands in the document of `comparison`.
 
-    `first_differences`: of each rank in its own order of execution, as there is no order across ranks.
+    `first_differences`: of each rank in its own order of execution, as there is no order across ranks; of the first
+    ranks, where `num_ranks_differing` is more.
     """
 
     comparison: KeptFiles
@@ -66,6 +68,7 @@ class CompareResult(Result, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     ladder_step: int
     first_difference: Difference | None
     first_differences: tuple[Difference, ...]
+    num_ranks_differing: int
     findings: tuple[Finding, ...]
     num_findings: int
     verdict: str
@@ -128,7 +131,8 @@ def _result(found: Comparison, kept: KeptFiles) -> CompareResult:
         ladder=found.ladder,
         ladder_step=found.ladder_step,
         first_difference=found.first_difference,
-        first_differences=found.first_by_rank,
+        first_differences=found.first_by_rank[:MAX_RANKS],
+        num_ranks_differing=len(found.first_by_rank),
         findings=found.findings[:MAX_FINDINGS],
         num_findings=len(found.findings),
         verdict=found.verdict,
