@@ -1,5 +1,9 @@
-"""PF-16: `paritrace record -- CMD` against the bare command: what its start costs, and what it costs while it runs."""
+"""PF-16: `paritrace record -- CMD` against the bare command: what its start costs, and what it costs while it runs.
 
+Both are started in an empty folder without settings of ours, and with the byte code that an installation has.
+"""
+
+import os
 import statistics
 import subprocess
 import sys
@@ -16,11 +20,17 @@ WORK = "import time\nt = time.process_time()\nwhile time.process_time() - t < 1.
 FIRST_WORD = "import time; print(time.time_ns(), flush=True)"
 
 
-def seconds_to_first_word(head: list[str]) -> float:
+def seconds_to_first_word(head: list[str], folder: str) -> float:
     """From the start of the outer process to the first statement of the command."""
     began = time.time_ns()
-    done = subprocess.run([*head, sys.executable, "-S", "-c", FIRST_WORD], capture_output=True, text=True, check=True)
-    return (int(done.stdout.split()[0]) - began) / 1e9
+    return (int(_printed([*head, sys.executable, "-S", "-c", FIRST_WORD], folder)) - began) / 1e9
+
+
+def _printed(command: list[str], folder: str) -> str:
+    """What a command prints first; its interpreters keep their byte code, whatever is set around us."""
+    environment = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+    done = subprocess.run(command, capture_output=True, text=True, check=True, cwd=folder, env=environment)
+    return done.stdout.split()[0]
 
 
 def seconds_of_work() -> tuple[float, float]:
@@ -34,8 +44,7 @@ def _work(head: list[str] | None) -> float:
     )
     with tempfile.TemporaryDirectory() as scratch:
         own = recording(Path(scratch) / "run") if head is None else head
-        done = subprocess.run([*own, sys.executable, "-S", "-c", code], capture_output=True, text=True, check=True)
-    return float(done.stdout)
+        return float(_printed([*own, sys.executable, "-S", "-c", code], scratch))
 
 
 def recording(root: Path) -> list[str]:
@@ -48,7 +57,8 @@ def main() -> None:
     recorded: list[float] = []
     for turn in range(WARM_UP + RUNS):
         with tempfile.TemporaryDirectory() as scratch:
-            alone, ours = seconds_to_first_word([]), seconds_to_first_word(recording(Path(scratch) / "run"))
+            alone = seconds_to_first_word([], scratch)
+            ours = seconds_to_first_word(recording(Path(scratch) / "run"), scratch)
         if turn >= WARM_UP:
             bare.append(alone)
             recorded.append(ours)

@@ -23,7 +23,7 @@ from paritrace.process.stop_facts import Exited, Signalled, StopCause, StopReaso
 from paritrace.runs.adapters import HostState, HttpAdapter, InvocationError, NativePlugin, ProcessAdapter, PythonAdapter
 from paritrace.runs.host import Host
 from paritrace.runs.reading import open_run
-from paritrace.runs.record_lines import End
+from paritrace.runs.record_ends import End
 from paritrace.runs.record_reading import ReadRecord, RecordState, read_records
 from paritrace.runs.recorder import Recorder
 from paritrace.runs.recording import RECORD_WRITE_FAILED

@@ -11,7 +11,8 @@ from paritrace.evidence.gaps import Gap
 from paritrace.files import Files
 from paritrace.process.stop_facts import ExchangeEnd, Exited, StopFacts
 from paritrace.runs.reading import open_run
-from paritrace.runs.record_lines import AdapterKind, Context, End, Ids, Names, RecordGap, RecordStatus, Start
+from paritrace.runs.record_ends import End, RecordStatus
+from paritrace.runs.record_lines import AdapterKind, Context, Ids, Names, RecordGap, Start
 from paritrace.runs.record_reading import RecordState, read_record, read_records
 from paritrace.runs.record_words import record_words
 from paritrace.runs.recorded_session import RecordedSession

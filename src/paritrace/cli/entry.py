@@ -15,6 +15,7 @@ from paritrace import __version__
 from paritrace.cli.invocation import Invocation
 from paritrace.cli.options import options_by_key
 from paritrace.cli.output import ExitStatus, flush, note, silence, write_error
+from paritrace.cli.settings_places import NO_SETTINGS_FILE
 from paritrace.errors import InternalError, Outcome, ParitraceError, RequestError
 
 PROGRAM = "paritrace"
@@ -53,7 +54,6 @@ COMMANDS = {
     "completion": Entry("paritrace.cli.completion:completion", "Print the shell's completion script."),
 }
 READ_NO_SETTINGS = frozenset({"completion"})
-NO_SETTINGS_FILE = "PARITRACE_NO_SETTINGS_FILE"  # set for runs that paritrace itself starts
 
 
 class LazyGroup(click.Group):
@@ -145,15 +145,22 @@ def status_of(arguments: list[str]) -> int:
     try:
         status = _invoke(arguments, invocation)
         flush()
-    except BrokenPipeError:
-        silence()
-        return ExitStatus.BROKEN_PIPE
-    except (KeyboardInterrupt, EOFError, click.Abort):
-        note("interrupted")
-        return ExitStatus.INTERRUPTED
-    except Exception as error:  # noqa: BLE001  the top of a command: whatever comes, a person gets a reason and a mend
-        return _report(error, invocation, asked_for_json=_asks_for_json(arguments))
+    except (Exception, KeyboardInterrupt) as error:  # noqa: BLE001  the top: whatever comes, a person gets a reason
+        return status_after(error, invocation, asked_for_json=_asks_for_json(arguments))
     return status
+
+
+def status_after(error: BaseException, invocation: Invocation, *, asked_for_json: bool) -> int:
+    """Tell an error that ended a command, in words, and return the exit status SU-3 names."""
+    match error:
+        case BrokenPipeError():
+            silence()
+            return ExitStatus.BROKEN_PIPE
+        case Exception() if not isinstance(error, EOFError | click.Abort):
+            return _report(error, invocation, asked_for_json=asked_for_json)
+        case _:
+            note("interrupted")
+            return ExitStatus.INTERRUPTED
 
 
 def _invoke(arguments: list[str], invocation: Invocation) -> int:

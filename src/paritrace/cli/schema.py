@@ -25,7 +25,7 @@ FORMATS = {
         "one line of calls.jsonl, a session's journal",
     ),
     "run-record": Format(
-        ("paritrace.runs.record_lines:Start", "paritrace.runs.record_lines:End"), "one line of run-record.jsonl"
+        ("paritrace.runs.record_lines:Start", "paritrace.runs.record_ends:End"), "one line of run-record.jsonl"
     ),
     "invocation": Format(
         ("paritrace.runs.record_lines:Invocation",), "invocation.json: what an invocation had begun, without its input"

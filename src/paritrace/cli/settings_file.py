@@ -13,10 +13,8 @@ from typing import NamedTuple
 import click
 
 from paritrace.cli.options import options_by_key
+from paritrace.cli.settings_places import OWN_FILE, settings_files
 from paritrace.errors import RequestError
-
-OWN_FILE = "paritrace.toml"
-SHARED_FILE = "pyproject.toml"
 
 Value = str | int | float | bool | date | time | list["Value"] | dict[str, "Value"]
 Table = Mapping[str, Value]
@@ -32,15 +30,14 @@ class SettingsFile(NamedTuple):
 def read_nearest(start: Path) -> SettingsFile:
     """Read the settings file of `start` or of the nearest folder above it.
 
+    A `pyproject.toml` that nowhere names paritrace is passed over unread.
+
     Raises RequestError (Refused) when the nearest file is not valid TOML or `[tool.paritrace]` is not a table.
     """
-    for folder in (start, *start.parents):
-        if (folder / OWN_FILE).is_file():
-            return SettingsFile(folder / OWN_FILE, _parse(folder / OWN_FILE))
-        if (folder / SHARED_FILE).is_file():
-            tables = _shared_tables(folder / SHARED_FILE)
-            if tables is not None:
-                return SettingsFile(folder / SHARED_FILE, tables)
+    for path in settings_files(start):
+        tables = _parse(path) if path.name == OWN_FILE else _shared_tables(path)
+        if tables is not None:
+            return SettingsFile(path, tables)
     return SettingsFile(None, {})
 
 

@@ -2,7 +2,6 @@
 
 import errno
 import os
-import secrets
 import stat
 from collections.abc import Generator, Iterable
 from contextlib import contextmanager, suppress
@@ -255,7 +254,7 @@ class Files(Reads, Locks):
     @contextmanager
     def _staged(self, path: Path, folder: Path) -> Generator[Replacement, None, None]:
         """Open a hidden temporary file that the block fills and publishes; it is gone in every path."""
-        temporary = folder / f"{TEMPORARY_PREFIX}{secrets.token_hex(8)}.tmp"
+        temporary = folder / f"{TEMPORARY_PREFIX}{os.urandom(8).hex()}.tmp"
         with translated(path, "write"):
             fd = self._primitives.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW)
         replacement = Replacement(self._primitives, path, fd, temporary)

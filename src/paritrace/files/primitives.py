@@ -1,13 +1,15 @@
 """The system calls behind every file operation, one method each, so that tests can make the Nth one fail."""
 
-import ctypes
 import errno
 import fcntl
 import os
-import shutil
+from functools import cache
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-_LIBC = ctypes.CDLL(None, use_errno=True)  # two calls that Python does not offer: renameat2, syncfs
+if TYPE_CHECKING:
+    import ctypes
+
 _HERE, _NO_REPLACE = -100, 1  # AT_FDCWD and RENAME_NOREPLACE of the kernel's interface
 _NOT_OFFERED = frozenset({errno.EINVAL, errno.ENOSYS, errno.ENOTSUP})
 
@@ -74,7 +76,7 @@ class Primitives:
     def sync_file_system(self, fd: int) -> None:
         """Force everything written to the file system of `fd` to disk, in one call for any number of files."""
         self.before("sync_file_system", str(fd))
-        if _LIBC.syncfs(fd) != 0:
+        if _libc().syncfs(fd) != 0:
             raise _libc_error()
 
     def link(self, source: Path, target: Path) -> None:
@@ -115,22 +117,35 @@ class Primitives:
         fcntl.flock(fd, fcntl.LOCK_UN)
 
     def free_bytes(self, path: Path) -> int:
-        return shutil.disk_usage(path).free
+        found = os.statvfs(path)
+        return found.f_bavail * found.f_frsize
+
+
+@cache
+def _libc() -> "ctypes.CDLL":
+    """The C library, for two calls that Python does not offer: renameat2, syncfs."""
+    import ctypes
+
+    return ctypes.CDLL(None, use_errno=True)
 
 
 def _rename_without_replacing(source: Path, target: Path) -> bool:
     """Return False where neither the C library nor the file system offers the call (NFS, old kernels)."""
     try:
-        call = _LIBC.renameat2
+        call = _libc().renameat2
     except AttributeError:
         return False
     if call(_HERE, os.fsencode(source), _HERE, os.fsencode(target), _NO_REPLACE) == 0:
         return True
+    import ctypes
+
     if ctypes.get_errno() in _NOT_OFFERED:
         return False
     raise _libc_error()
 
 
 def _libc_error() -> OSError:
+    import ctypes
+
     number = ctypes.get_errno()
     return OSError(number, os.strerror(number))

@@ -4,19 +4,24 @@ Its input and output are ours, untouched. It leads a process group of its own, s
 that it started in it. Where we own a terminal the command owns it meanwhile, as a shell's job does.
 """
 
+from __future__ import annotations
+
 import os
 import signal
 import subprocess
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from types import FrameType
+from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
 from paritrace.clock import SYSTEM, Clock
 from paritrace.errors import RequestError
-from paritrace.process.stop_facts import ExchangeEnd, Exited, SentSignal, Signalled, Stopped, Timer, Wait
 from paritrace.process.terminal import our_terminal, own, terminal_lent_to
+
+if TYPE_CHECKING:  # the words of an end are loaded once the command runs (PF-16)
+    from paritrace.process.stop_facts import ExchangeEnd, SentSignal, Stopped, Timer, Wait
 
 FORWARDED = (
     signal.SIGINT,
@@ -52,12 +57,16 @@ class CommandEnd(Struct, frozen=True):
     @property
     def force_stopped(self) -> bool:
         """Whether it ended by the SIGKILL that we sent after the grace."""
+        from paritrace.process.stop_facts import Signalled
+
         killed = any(one.signal == signal.SIGKILL for one in self.sent)
         return killed and self.wait == Signalled(signal.SIGKILL)
 
     @property
     def status(self) -> int:
         """The exit status as a shell would tell it: 128 + n where signal n ended it."""
+        from paritrace.process.stop_facts import Exited
+
         return self.wait.code if isinstance(self.wait, Exited) else SIGNAL_STATUS + self.wait.signal
 
 
@@ -116,7 +125,7 @@ class _Run:
     """One command between its start and its wait status."""
 
     def __init__(
-        self, pid: int, timeout_seconds: float | None, *, started_ns: int, forwarding: "_Forwarding", watch: Watch
+        self, pid: int, timeout_seconds: float | None, *, started_ns: int, forwarding: _Forwarding, watch: Watch
     ) -> None:
         self.watch = watch
         self._pid = pid
@@ -128,7 +137,7 @@ class _Run:
         self._host_ended_ns = started_ns
         self._stopped: list[Stopped] = []
 
-    def timed(self) -> "_Alarm":
+    def timed(self) -> _Alarm:
         return _Alarm(self._limit, self._time_is_up)
 
     def wait(self, terminal: int) -> None:
@@ -140,10 +149,14 @@ class _Run:
                 self.watch.ended()
                 return
             os.waitid(os.P_PID, self._pid, os.WSTOPPED | os.WNOHANG)
+            from paritrace.process.stop_facts import Stopped
+
             self._stopped.append(Stopped(signal=found.si_status, seen_ns=self._clock.monotonic_ns()))
             self._stop_too(terminal, found.si_status)
 
     def reap(self) -> CommandEnd:
+        from paritrace.process.stop_facts import Exited, Signalled, Timer
+
         _, status, usage = os.wait4(self._pid, 0)
         code = os.waitstatus_to_exitcode(status)
         wait = Exited(code) if code >= 0 else Signalled(-code)
@@ -162,6 +175,8 @@ class _Run:
         )
 
     def _exchange(self, wait: Wait) -> ExchangeEnd:
+        from paritrace.process.stop_facts import ExchangeEnd, Exited
+
         if self._fired_ns is not None:
             return ExchangeEnd.TIMED_OUT
         if wait == Exited(0):
@@ -215,7 +230,7 @@ class _Alarm:
             signal.signal(signal.SIGALRM, self._before)  # type: ignore[arg-type]  # what `signal` gave is what it takes
 
 
-def _started(command: Sequence[str], start: Start) -> "subprocess.Popen[bytes]":
+def _started(command: Sequence[str], start: Start) -> subprocess.Popen[bytes]:
     try:
         # The command is what the user wrote; nothing of it passes through a shell.
         return subprocess.Popen(  # noqa: S603
@@ -234,6 +249,12 @@ def _started(command: Sequence[str], start: Start) -> "subprocess.Popen[bytes]":
         ) from None
 
 
+def _load_words() -> None:
+    from importlib import import_module
+
+    import_module("paritrace.process.stop_facts")
+
+
 class _Forwarding:
     """Hands signals on to a process group and keeps what was sent; those that come before there is one wait for it."""
 
@@ -244,7 +265,7 @@ class _Forwarding:
         self._waiting: list[int] = []
         self._before: dict[int, object] = {}
 
-    def __enter__(self) -> "_Forwarding":
+    def __enter__(self) -> _Forwarding:
         for number in FORWARDED:
             if signal.getsignal(number) is not signal.SIG_IGN:  # as under nohup: whom we ignore, the child ignores
                 self._before[number] = signal.signal(number, self._hear)
@@ -255,6 +276,7 @@ class _Forwarding:
             signal.signal(number, handler)  # type: ignore[arg-type]  # what `signal` gave is what it takes
 
     def to(self, group: int) -> None:
+        _load_words()  # once there is somebody to send to, a handler may not have to import
         self._group = group
         for number in self._waiting:
             self.send(number, "forwarded")
@@ -270,6 +292,8 @@ class _Forwarding:
         self._note(number, to, "grace_over" if number == signal.SIGKILL else "timeout")
 
     def _note(self, number: int, to: int, why: str) -> None:
+        from paritrace.process.stop_facts import SentSignal
+
         self.sent.append(SentSignal(signal=int(number), to=to, why=why, sent_ns=self.clock.monotonic_ns()))
 
     def _hear(self, number: int, _: FrameType | None) -> None:

@@ -1,7 +1,6 @@
 """Who a process is, and whether it still lives: host, boot, pid namespace, pid and start ticks from /proc (EV-3)."""
 
 import os
-import socket
 from enum import StrEnum
 from pathlib import Path
 
@@ -28,7 +27,7 @@ class Liveness(Struct, frozen=True):
 def identity_of(pid: int, *, proc: Path = PROC) -> ProcessIdentity:
     """Return the identity of a process of this host; what /proc does not show is a gap."""
     return ProcessIdentity(
-        host=socket.gethostname(),
+        host=os.uname().nodename,
         boot_id=boot_id(proc=proc),
         pid_namespace=_pid_namespace(proc),
         pid=pid,

@@ -10,8 +10,8 @@ KMSG = "/dev/kmsg"
 RECORD_BYTES = 8192  # the kernel hands out one record per read, at most this long
 MOST_RECORDS = 10_000  # a ring buffer holds some thousands; a log that is written as fast as it is read ends here
 
-_OOM = re.compile(r"oom-kill:constraint=(\w+),.*?task_memcg=(?P<cgroup>[^,]*),task=(?P<name>.*),pid=(?P<pid>\d+),uid=")
-_XID = re.compile(r"NVRM: Xid \((?P<device>[^)]*)\): (?P<number>\d+)")
+_OOM = r"oom-kill:constraint=(\w+),.*?task_memcg=(?P<cgroup>[^,]*),task=(?P<name>.*),pid=(?P<pid>\d+),uid="
+_XID = r"NVRM: Xid \((?P<device>[^)]*)\): (?P<number>\d+)"
 
 
 class OomKill(Struct, frozen=True):
@@ -68,7 +68,7 @@ class KernelLog:
 
 def oom_kills(records: list[str]) -> list[OomKill]:
     """Return the out-of-memory kills among records of the log: pure."""
-    found = (_OOM.search(record) for record in records)
+    found = (re.search(_OOM, record) for record in records)
     return [OomKill(int(one["pid"]), one["name"], one["cgroup"]) for one in found if one]
 
 
@@ -77,7 +77,7 @@ def xids(records: list[str]) -> list[Xid]:
     return [
         Xid(found["device"], int(found["number"]), _microseconds(record))
         for record in records
-        if (found := _XID.search(record))
+        if (found := re.search(_XID, record))
     ]
 
 

@@ -7,7 +7,6 @@ such as `ps` and `sudo` among them, cannot be read and makes a snapshot unavaila
 import ctypes
 import errno
 import os
-import socket
 import time
 from collections.abc import Mapping
 from ctypes import POINTER, Structure, byref, c_char, c_char_p, c_int, c_int32, c_size_t, c_uint8, c_uint32, c_uint64
@@ -174,7 +173,7 @@ class MacTable:
         """Host, boot, pid and start; a Mac has no pid namespaces, which is one namespace for all."""
         info = self._library.bsd_info(pid)
         return ProcessIdentity(
-            host=socket.gethostname(),
+            host=os.uname().nodename,
             boot_id=self.boot_id,
             pid_namespace="macos",
             pid=pid,

@@ -1,6 +1,9 @@
 """Brackets an exchange with reads of a cgroup's kill counter, and names victims and other killers (SC-0, RS-7)."""
 
+from __future__ import annotations
+
 from collections.abc import Collection, Iterator
+from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
@@ -10,7 +13,9 @@ from paritrace.process.cgroup_evidence import CgroupScope, Exclusivity, OomCount
 from paritrace.process.cgroup_rules import exclusivity, oom_rise, worse
 from paritrace.process.cgroups import Cgroups
 from paritrace.process.kernel_log import KernelLog, oom_kills
-from paritrace.process.stop_facts import OomRise, Victim, VictimSource
+
+if TYPE_CHECKING:  # the words of an end are loaded at an end (PF-16)
+    from paritrace.process.stop_facts import OomRise, Victim
 
 
 class MemoryFacts(Struct, frozen=True):
@@ -69,6 +74,8 @@ class MemoryWatch:
         if isinstance(self._before, Gap) or isinstance(count, Gap) or isinstance(rose, Gap) or rose == 0:
             remarks = (f"counter not comparable: {rose.gap.value}",) if isinstance(rose, Gap) else ()
             return MemoryFacts(count, exclusivity=self._seen, killers=self._killers(count), remarks=remarks)
+        from paritrace.process.stop_facts import OomRise
+
         return MemoryFacts(
             count,
             rises=(OomRise(before=self._before, after=count),),
@@ -93,6 +100,8 @@ class MemoryWatch:
 
     def _victims(self, scope: CgroupScope) -> tuple[Victim, ...]:
         """Kills that the log places in the scope, whose path it gives as the whole machine sees it."""
+        from paritrace.process.stop_facts import Victim, VictimSource
+
         kills = [one for one in oom_kills(self._log.records()) if _within(one.cgroup, scope.path)]
         now = self._clock.monotonic_ns()
         return tuple(

@@ -1,5 +1,7 @@
 """Looks at a command's tree and cgroup around its run; each look that fails is a gap or a remark, never an error."""
 
+from __future__ import annotations
+
 import os
 import signal
 from collections.abc import Callable
@@ -9,21 +11,20 @@ from msgspec import Struct
 
 from paritrace.clock import SYSTEM, Clock
 from paritrace.evidence.gaps import Gap, ResourceGap
-from paritrace.process import left_behind as leaving
 from paritrace.process.cgroup_evidence import OomCount
 from paritrace.process.cgroups import Cgroups
 from paritrace.process.commands import CommandEnd, Watch
-from paritrace.process.kernel_log import KernelLog, xids
 from paritrace.process.memory_watch import MemoryFacts, MemoryWatch
-from paritrace.process.resources import ResourceSnapshot
-from paritrace.process.samples import SampleSummary
-from paritrace.process.stop_facts import Exited, Left, Signalled, Victim
 from paritrace.runs.record_lines import Ids
 
 if TYPE_CHECKING:
+    from paritrace.process.kernel_log import KernelLog
     from paritrace.process.observing import TreeObserver
     from paritrace.process.own_cgroup import OwnCgroup
+    from paritrace.process.resources import ResourceSnapshot
+    from paritrace.process.samples import SampleSummary
     from paritrace.process.sampling import Sampler
+    from paritrace.process.stop_facts import Left, Victim
 
 
 class Watching(Struct, frozen=True):
@@ -92,16 +93,18 @@ class CommandWatch(Watch):
         elif isinstance(scope, Gap) and self._watching.cgroup:
             self._remark(f"no cgroup of its own: {scope.detail or scope.gap.value}")
         own = self._own is not None
-        from paritrace.process.belonging import runner_and_ancestors
-
         self._memory = MemoryWatch(cgroups, scope, declared=self._watching.exclusive, own=own, clock=self._clock)
-        return self._memory.before(ours=runner_and_ancestors() if self._watching.exclusive else ())
+        return self._memory.before(ours=_runner() if self._watching.exclusive else ())
 
     def started(self, pid: int) -> None:
+        from paritrace.process.left_behind import start_ticks
+
         self._pid = pid
         if self._watching.device_errors:
+            from paritrace.process.kernel_log import KernelLog
+
             self._devices = KernelLog()
-        self._since = leaving.start_ticks(pid) or 0
+        self._since = start_ticks(pid) or 0
         if self._watching.sample_seconds is not None:
             self._sample(pid, self._watching.sample_seconds)
         self._tell_started()
@@ -115,6 +118,8 @@ class CommandWatch(Watch):
         if self._memory is not None:
             self.memory = self._memory.after(ours=self._ours())
         if self._devices is not None:
+            from paritrace.process.kernel_log import xids
+
             self._remark(self._devices.trouble)
             for error in xids(self._devices.records()):
                 self._remark(f"the kernel logged Xid {error.number} of device {error.device}")
@@ -122,6 +127,9 @@ class CommandWatch(Watch):
 
     def reaped(self, end: CommandEnd) -> None:
         """Take what only shows once the command was waited for: adopted ones that ended, and who is left."""
+        from paritrace.process import left_behind as leaving
+        from paritrace.process.stop_facts import Exited, Signalled
+
         we_killed = any(one.signal == signal.SIGKILL for one in end.sent)
         victims = [_host_killed(end)] if end.wait == Signalled(signal.SIGKILL) and not we_killed else []
         if self._watching.subreaper:
@@ -162,7 +170,7 @@ class CommandWatch(Watch):
         observer = self._observer(pid)
         return observer if isinstance(observer, Gap) else observer.final()
 
-    def _observer(self, pid: int) -> "TreeObserver | Gap[ResourceGap]":
+    def _observer(self, pid: int) -> TreeObserver | Gap[ResourceGap]:
         from paritrace.process.observing import TreeObserver, observed_host, this_machine
         from paritrace.process.resources import ResourceObservationUnavailable, ResourceObservationUnsupported
 
@@ -179,8 +187,14 @@ class CommandWatch(Watch):
             self.remarks.append(text)
 
 
+def _runner() -> frozenset[int]:
+    from paritrace.process.belonging import runner_and_ancestors
+
+    return runner_and_ancestors()
+
+
 def _host_killed(end: CommandEnd) -> Victim:
-    from paritrace.process.stop_facts import VictimSource
+    from paritrace.process.stop_facts import Victim, VictimSource
 
     return Victim(
         pid=end.pid, source=VictimSource.REAPED, detail="the command itself: SIGKILL", seen_ns=end.host_ended_ns

@@ -19,6 +19,7 @@ from paritrace.process.resources import ResourceSnapshot
 from paritrace.process.stop_facts import ExchangeEnd, SentSignal, StopFacts, StopGap, Timer, Wait
 from paritrace.runs.adapters import Event, InvocationError, ProcessAdapter, PythonAdapter, Result, Stage
 from paritrace.runs.invocation_request import FOREVER_SECONDS, Request
+from paritrace.runs.record_ends import RecordedError
 from paritrace.runs.record_lines import (
     INVOCATION_FORMAT,
     INVOCATION_NAME,
@@ -26,7 +27,6 @@ from paritrace.runs.record_lines import (
     Ids,
     Invocation,
     Names,
-    RecordedError,
     RecordGap,
     given,
 )

@@ -10,8 +10,9 @@ from paritrace.evidence.gaps import Gap, ResourceGap
 from paritrace.files import LOCAL, Files
 from paritrace.process.stop_facts import ExchangeEnd, StopFacts, StopGap
 from paritrace.runs.envelope import AttachmentKind
-from paritrace.runs.record_lines import AdapterKind, Context, End, Ids, Names, RecordedError, RecordGap, cut
-from paritrace.runs.recorded_command import status_of
+from paritrace.runs.record_ends import End, RecordedError
+from paritrace.runs.record_lines import AdapterKind, Context, Ids, Names, RecordGap, cut
+from paritrace.runs.recorded_end import status_of
 from paritrace.runs.recording import RunRecord, invocation_folder, new_id, start_line
 from paritrace.runs.session import OpenSession
 from paritrace.runs.stop import stop_of

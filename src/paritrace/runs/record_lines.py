@@ -1,4 +1,7 @@
-"""Records of run-record.jsonl: two lines of listed fields, every value cut, every name whole (RR-1, RR-2, RR-11)."""
+"""The start line of run-record.jsonl: listed fields, every value cut, every name whole (RR-1, RR-2, RR-11).
+
+Its end line has a module of its own, which nothing loads before what is recorded has started (PF-16).
+"""
 
 from collections.abc import Iterable, Mapping
 from enum import StrEnum
@@ -7,12 +10,7 @@ from msgspec import Struct
 
 from paritrace.evidence.gaps import Gap, ResourceGap, RunGap
 from paritrace.evidence.ids import ProcessIdentity
-from paritrace.process.adapter_protocol import ReportedUsage
 from paritrace.process.cgroup_evidence import OomCount
-from paritrace.process.exit_watch import SeenExit
-from paritrace.process.resources import ResourceSnapshot
-from paritrace.process.samples import SampleSummary
-from paritrace.process.stop_facts import Stop, StopFacts
 
 FORMAT = "paritrace-run-record"
 VERSION = "1.0"
@@ -41,12 +39,6 @@ class RecordGap(StrEnum):
     UNAVAILABLE = "unavailable"
     UNSUPPORTED = "unsupported"
     NO_TIMEOUT = "no_timeout"
-
-
-class RecordStatus(StrEnum):
-    SUCCEEDED = "succeeded"
-    FAILED = "failed"
-    CANCELLED = "cancelled"
 
 
 class Ids(Struct, frozen=True, forbid_unknown_fields=True):
@@ -99,48 +91,6 @@ class Start(Struct, frozen=True, tag_field="line", tag="start", forbid_unknown_f
     oom_kill_gap: Gap[ResourceGap] | None = None
     num_arguments: int | Gap[RecordGap] = Gap(RecordGap.NOT_COLLECTED)
     subreaper: bool = False
-
-
-class RecordedError(Struct, frozen=True, forbid_unknown_fields=True):
-    """An error without its message, which may hold anything."""
-
-    code: str
-    stage: str
-    retryable: bool
-
-
-class End(Struct, frozen=True, tag_field="line", tag="end", forbid_unknown_fields=True):
-    """The last line. `elapsed_seconds` is of the monotonic clock, over the exchange alone.
-
-    `waited_cpu_seconds`: user and system time of the host and of the descendants that were waited for, as the kernel
-    hands it out with the wait status. `resources`: the tree after the exchange and before anything is ended. Of
-    `oom_kill`, `usage`, `resources` and `sampled` each is null exactly when its `_gap` says why.
-    """
-
-    time: str
-    wall_ns: int
-    monotonic_ns: int
-    runtime_id: str
-    invocation_id: str
-    request_id: str
-    status: RecordStatus
-    error: RecordedError | None
-    elapsed_seconds: float
-    stop: Stop | None
-    facts: StopFacts
-    oom_kill: OomCount | None = None
-    oom_kill_gap: Gap[ResourceGap] | None = None
-    usage: ReportedUsage | None = None
-    usage_gap: Gap[RecordGap] | None = None
-    resources: ResourceSnapshot | None = None
-    resources_gap: Gap[ResourceGap] | None = None
-    sampled: SampleSummary | None = None
-    sampled_gap: Gap[ResourceGap] | None = None
-    waited_cpu_seconds: float | Gap[RecordGap] = Gap(RecordGap.UNAVAILABLE)
-    exits: tuple[SeenExit, ...] = ()  # of a launcher: the ends of its ranks on this machine, in their order
-
-
-Line = Start | End
 
 
 class Invocation(Struct, frozen=True, forbid_unknown_fields=True):

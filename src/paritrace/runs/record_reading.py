@@ -11,7 +11,8 @@ from paritrace.evidence import codec
 from paritrace.evidence.versions import Reading, reading_of
 from paritrace.files import LOCAL, Files
 from paritrace.process.identity import Life, liveness
-from paritrace.runs.record_lines import FORMAT, INVOCATION_NAME, RECORD_NAME, VERSION, End, Invocation, Line, Start
+from paritrace.runs.record_ends import End, Line
+from paritrace.runs.record_lines import FORMAT, INVOCATION_NAME, RECORD_NAME, VERSION, Invocation, Start
 from paritrace.runs.record_rows import record_folders
 
 MAX_RECORD_BYTES = 16 << 20  # a record is two lines of some kilobytes; more is not one of ours

@@ -8,7 +8,7 @@ from msgspec import Struct
 from paritrace.evidence.gaps import Gap
 from paritrace.process.resources import SCOPE
 from paritrace.process.stop_facts import Left, Signalled, Stop, StopCause, StopFacts
-from paritrace.runs.record_lines import End, RecordStatus
+from paritrace.runs.record_ends import End, RecordStatus
 from paritrace.runs.stop import bracketing_rise, exit_words, signal_name
 
 if TYPE_CHECKING:

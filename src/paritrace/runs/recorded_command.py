@@ -1,35 +1,36 @@
 """Runs a command with its record around it: start line, command, counters, end line, one sync (SC-2, SC-4, RR-3)."""
 
+from __future__ import annotations
+
 import os
 from collections.abc import Callable
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from msgspec import Struct
 from msgspec.structs import replace
 
-from paritrace.clock import SYSTEM, Clock, rfc3339
+from paritrace.clock import SYSTEM, Clock
 from paritrace.errors import RequestError
 from paritrace.evidence.gaps import Gap, gap_of, value_of
 from paritrace.files import LOCAL, Files
-from paritrace.process.commands import CommandEnd, run_command
 from paritrace.process.commands import Start as CommandStart
-from paritrace.process.exit_watch import SeenExit
-from paritrace.process.stop_facts import ExchangeEnd, StopFacts, StopGap
+from paritrace.process.commands import run_command
 from paritrace.runs.command_watch import CommandWatch, Watching
 from paritrace.runs.record_lines import (
     AdapterKind,
     Context,
-    End,
     Ids,
     Names,
-    RecordedError,
     RecordGap,
-    RecordStatus,
     Start,
     cut,
 )
 from paritrace.runs.recording import RunRecord, invocation_folder, new_id, start_line
-from paritrace.runs.stop import stop_of
+
+if TYPE_CHECKING:
+    from paritrace.process.exit_watch import SeenExit
+    from paritrace.runs.record_ends import End
 
 NOT_STARTED = "command_not_started"
 
@@ -83,12 +84,17 @@ def record_command(
         try:
             ended = run_command(request.command, command, watch=watch, clock=clock)
         except RequestError as error:
-            end = _end_line(ids, _not_started(clock), watch, began_ns=start.monotonic_ns, clock=clock)
+            from paritrace.runs.record_ends import RecordedError
+            from paritrace.runs.recorded_end import end_line, not_started
+
+            end = end_line(ids, not_started(clock), watch, began_ns=start.monotonic_ns, clock=clock)
             end = replace(end, error=RecordedError(code=NOT_STARTED, stage="start", retryable=False))
             record.end(end)
             return RecordedCommand(start, end, record, None, refusal=error.message)
         watch.reaped(ended)
-        end = _end_line(ids, _facts(ended, watch), watch, began_ns=ended.started_ns, clock=clock)
+        from paritrace.runs.recorded_end import end_line, facts_of
+
+        end = end_line(ids, facts_of(ended, watch), watch, began_ns=ended.started_ns, clock=clock)
         end = replace(end, waited_cpu_seconds=ended.cpu_seconds, exits=exits())
         record.end(end)
         return RecordedCommand(start, end, record, ended.status)
@@ -113,62 +119,3 @@ def _start(request: CommandRequest, ids: Ids, watch: CommandWatch, clock: Clock)
         oom_kill=value_of(count),
         oom_kill_gap=gap_of(count),
     )
-
-
-def _not_started(clock: Clock) -> StopFacts:
-    return StopFacts(exchange=ExchangeEnd.RAISED, ended_ns=clock.monotonic_ns(), wait_gap=Gap(StopGap.NOT_STARTED))
-
-
-def _facts(ended: CommandEnd, watch: CommandWatch) -> StopFacts:
-    memory = watch.memory
-    return StopFacts(
-        exchange=ended.exchange,
-        ended_ns=ended.ended_ns,
-        host_ended_ns=ended.host_ended_ns,
-        wait=ended.wait,
-        timer=ended.timer,
-        force_stopped=ended.force_stopped,
-        sent=ended.sent,
-        stopped=ended.stopped,
-        rises=memory.rises,
-        exclusivity=memory.exclusivity,
-        victims=(*watch.victims, *memory.victims),
-        killers=memory.killers,
-        left=watch.left,
-        remarks=(*watch.remarks, *memory.remarks),
-    )
-
-
-def _end_line(ids: Ids, facts: StopFacts, watch: CommandWatch, *, began_ns: int, clock: Clock) -> End:
-    wall_ns, monotonic_ns = clock.wall_ns(), clock.monotonic_ns()
-    return End(
-        time=rfc3339(wall_ns),
-        wall_ns=wall_ns,
-        monotonic_ns=monotonic_ns,
-        runtime_id=ids.runtime_id,
-        invocation_id=ids.invocation_id,
-        request_id=ids.request_id,
-        status=status_of(facts),
-        error=None,
-        elapsed_seconds=(facts.ended_ns - began_ns) / 1e9,
-        stop=stop_of(facts),
-        facts=facts,
-        oom_kill=value_of(watch.memory.count),
-        oom_kill_gap=gap_of(watch.memory.count),
-        usage_gap=Gap(RecordGap.NOT_COLLECTED),
-        resources=value_of(watch.resources),
-        resources_gap=gap_of(watch.resources),
-        sampled=value_of(watch.sampled),
-        sampled_gap=gap_of(watch.sampled),
-    )
-
-
-def status_of(facts: StopFacts) -> RecordStatus:
-    """Return the one-word status of an exchange."""
-    match facts.exchange:
-        case ExchangeEnd.SUCCEEDED:
-            return RecordStatus.SUCCEEDED
-        case ExchangeEnd.CANCELLED:
-            return RecordStatus.CANCELLED
-        case _:
-            return RecordStatus.FAILED

@@ -21,7 +21,8 @@ from paritrace.process.own_cgroup import OwnCgroup, make_cgroup
 from paritrace.process.resources import ResourceSnapshot
 from paritrace.process.stop_facts import Signalled, StopFacts, Victim, VictimSource
 from paritrace.runs.adapters import Event
-from paritrace.runs.record_lines import End, Ids, Names, RecordedError, RecordGap, Start, context_of, cut
+from paritrace.runs.record_ends import End, RecordedError
+from paritrace.runs.record_lines import Ids, Names, RecordGap, Start, context_of, cut
 from paritrace.runs.recording import RECORD_WRITE_FAILED, RunRecord, invocation_folder, start_line
 from paritrace.runs.stop import stop_of
 
@@ -125,7 +126,7 @@ class Recording:
         resources: ResourceSnapshot | Gap[ResourceGap],
     ) -> None:
         """Write the end line and force the record to disk, once the host's lock is free."""
-        from paritrace.runs.recorded_command import status_of
+        from paritrace.runs.recorded_end import status_of
 
         self._memory.close()
         clock, memory = self._recorder.clock, self._facts

@@ -3,9 +3,12 @@
 Synchronous and without a time limit: slow storage delays the request and the return, and changes nothing else.
 """
 
+from __future__ import annotations
+
 import itertools
 import os
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -21,13 +24,14 @@ from paritrace.runs.record_lines import (
     RECORDS_FOLDER,
     VERSION,
     Context,
-    End,
     Ids,
-    Line,
     Names,
     RecordGap,
     Start,
 )
+
+if TYPE_CHECKING:
+    from paritrace.runs.record_ends import End, Line
 
 RECORD_WRITE_FAILED = "record_write_failed"
 _counter = itertools.count(1)
