@@ -162,8 +162,15 @@ def test_au1_whatever_is_raised_becomes_a_document(tmp_path: Path, raised: BaseE
         raise raised
 
     document = trial(run, tmp_path)
-    assert (document["ok"], document["error"]["code"]) == (False, code)
+    assert (document["ok"], document["error"]["code"], document["error"]["kind"]) == (False, code, "refused")
     assert "secret" not in json.dumps(document)
+
+    def begun(request: TrialRequest, operation: Operation) -> Result:
+        operation.claim(request.output)
+        raise raised
+
+    error = trial(begun, tmp_path)["error"]
+    assert (error["code"], error["kind"]) == (code, "failed")
 
 
 def test_au17_an_action_without_a_request_takes_none_and_one_with_takes_one(tmp_path: Path) -> None:

@@ -37,9 +37,15 @@ def test_au1_the_request_that_the_others_are_made_of_is_taken(action: Action) ->
 
 
 @pytest.mark.parametrize(("action", "broken"), BROKEN)
-def test_au1_what_is_wrong_is_named_by_its_place(action: Action, broken: Broken) -> None:
-    request = with_put(valid(action), Schemas(action), broken.put)
-    assert problems_of(request, action) == [broken.at]
+def test_au1_what_is_wrong_is_named_by_its_place_and_nothing_is_written(
+    action: Action, broken: Broken, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("request.json").write_text(json.dumps(with_put(valid(action), Schemas(action), broken.put)))
+    document: Any = serve(action, Path("request.json"))
+    assert (document["ok"], status_of(document), document["error"]["kind"]) == (False, 2, "refused")
+    assert [problem["at"] for problem in document["error"]["problems"]] == [broken.at]
+    assert [path.name for path in tmp_path.iterdir()] == ["request.json"]
 
 
 @pytest.mark.parametrize("action", TAKING, ids=lambda action: action.name)

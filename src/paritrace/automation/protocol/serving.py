@@ -92,23 +92,21 @@ def _failed(error: BaseException, operation: Operation, outputs: Outputs) -> Doc
 
 
 def _as_ours(error: BaseException) -> ParitraceError:
+    """Any exception as one of ours; Refused, until it is known that an output was begun."""
     match error:
         case ParitraceError():
             return error
         case KeyboardInterrupt():
-            return RequestError("interrupted", code="interrupted", fix="ask again", outcome=Outcome.FAILED)
+            return RequestError("interrupted", code="interrupted", fix="ask again")
         case OSError():
-            return host_error(error, str(error.filename or "a file"), "use", outcome=Outcome.FAILED)
+            return host_error(error, str(error.filename or "a file"), "use")
         case MemoryError():
-            return HostError(
-                "memory ran out", code="no_memory", fix="ask for fewer ranks or steps at once", outcome=Outcome.FAILED
-            )
+            return HostError("memory ran out", code="no_memory", fix="ask for fewer ranks or steps at once")
         case _:
             return InternalError(
                 f"a fault of paritrace itself: {type(error).__name__}",
                 code="internal",
                 fix="run the same action with --debug and report what it prints on standard error",
-                outcome=Outcome.FAILED,
             )
 
 
