@@ -201,6 +201,8 @@ class Capture:
         self._writer.close(end=self._end_mark)
         store = self.recorder.tensors
         self.failure = self._writer.failure or self.failure or (None if store is None else store.failure)
+        if self.callsites is not None:
+            self.failure = self.failure or self.callsites.violation(self.session.rank)
         try:
             self.session.set_metadata(metadata if self._upcasting is None else metadata | self._upcasting.facts())
             self.session.end(SessionStatus.INCOMPLETE if self.failure else status, self._receipt())
@@ -218,6 +220,11 @@ class Capture:
         code = self.recorder.sites.workload_files()
         self.keep_sources()
         self.recorder.emit(calls.CodeMark(code))
+
+    @property
+    def num_calls(self) -> int:
+        """Calls written so far."""
+        return self._writer.counts["Call"]
 
     @property
     def summary(self) -> str:
@@ -379,8 +386,12 @@ def _declared(settings: CaptureSettings) -> dict[str, str]:
 
 def _plain(settings: CaptureSettings) -> dict[str, object]:
     keeping = {"dump": settings.dump.select, "golden": settings.golden} if settings.keeps_tensors else {}
+    planned = {} if settings.plan is None else {"plan": settings.plan}
+    discovering = {} if settings.callsite_values else {"callsite_values": False}
     return {
         **keeping,
+        **planned,
+        **discovering,
         "levels": sorted(settings.levels),
         "steps": settings.steps,
         "regions": settings.regions,

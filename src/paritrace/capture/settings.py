@@ -9,6 +9,7 @@ from enum import StrEnum
 from fnmatch import fnmatchcase
 
 from paritrace.capture.declared_mesh import Dimensions
+from paritrace.capture.plans import Plan
 from paritrace.errors import RequestError
 from paritrace.evidence.calls import Level
 
@@ -81,6 +82,8 @@ class CaptureSettings:
     queue_full: QueueFull = QueueFull.BLOCK
     selection: Selection = field(default_factory=Selection)
     callsite_files: tuple[str, ...] = ()  # patterns of files rewritten beside the workload's own (CA-10)
+    plan: Plan | None = None  # at level callsite these files and call sites only (CA-11)
+    callsite_values: bool = True  # without: which tensors a call carries, and no byte of them is read (CA-11)
     sources: bool = True
     diff: bool = True
     argv: bool = True

@@ -117,6 +117,21 @@ class Sites:
             frame = frame.f_back
         return False
 
+    @property
+    def root(self) -> str:
+        """The folder of the workload's own files, with its last separator."""
+        return self._root
+
+    def is_library(self, path: str) -> bool:
+        """Whether a file is neither the workload's own nor of torch, the standard library or paritrace."""
+        return self._region(path) is Region.LIBRARY
+
+    def below_root(self, path: str) -> str | None:
+        """The path of one of the workload's own files below its root, the main script's too; None for others."""
+        if not self.is_workload(path) or not path.startswith(self._root):
+            return None
+        return path[len(self._root) :]
+
     def is_workload(self, path: str) -> bool:
         """Whether a file is one of the workload's own."""
         return self._region(path) is Region.WORKLOAD
@@ -218,7 +233,7 @@ class Sites:
     def _spell(self, path: str) -> tuple[calls.SourceKind, str]:
         if self._main is not None and path == self._main:
             return calls.SourceKind.MAIN, "<main>"
-        installed = _inside_packages(path)
+        installed = inside_packages(path)
         if installed is not None:
             return calls.SourceKind.INSTALLED, installed
         if path.startswith(self._root):
@@ -245,7 +260,7 @@ class Sites:
             return Region.WORKLOAD
         if path.startswith(self._internal):
             return Region.INTERNAL
-        if _inside_packages(path) is not None:
+        if inside_packages(path) is not None:
             return Region.LIBRARY
         return Region.WORKLOAD if path.startswith((self._root, "<ipython")) else Region.LIBRARY
 
@@ -270,7 +285,7 @@ def _internal_prefixes() -> tuple[str, ...]:
     return tuple(found)
 
 
-def _inside_packages(path: str) -> str | None:
+def inside_packages(path: str) -> str | None:
     """The path inside an installed package, its import name first; None elsewhere."""
     for marker in ("/site-packages/", "/dist-packages/"):
         before, found, rest = path.rpartition(marker)

@@ -8,7 +8,7 @@ from msgspec import Struct
 
 from paritrace.evidence.gaps import Gap, RunGap
 from paritrace.evidence.ids import ProcessIdentity
-from paritrace.process.stat import parse_stat
+from paritrace.process.stat import ENDED, parse_stat
 
 PROC = Path("/proc")
 
@@ -53,6 +53,17 @@ def liveness(of: ProcessIdentity, *, proc: Path = PROC) -> Liveness:
     if of.start_ticks != here.start_ticks:
         return Liveness(Life.GONE, f"process {of.pid} of {of.host} has ended; its number belongs to another one now")
     return Liveness(Life.ALIVE, f"process {of.pid} of {of.host} is alive")
+
+
+def has_ended(of: ProcessIdentity, *, proc: Path = PROC) -> bool:
+    """Whether a recorded process is proven to have ended; it may wait for somebody to take its exit status."""
+    life = liveness(of, proc=proc).life
+    if life is Life.ALIVE:
+        try:
+            return parse_stat((proc / str(of.pid) / "stat").read_bytes()).state in ENDED
+        except (OSError, ValueError):
+            return False
+    return life is Life.GONE
 
 
 def _why_not_checkable(of: ProcessIdentity, here: ProcessIdentity) -> str:

@@ -4,7 +4,7 @@ import signal
 import subprocess
 import threading
 import time
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from types import FrameType
@@ -26,6 +26,10 @@ class Logged(Struct, frozen=True):
     seconds: float
 
 
+def _nothing() -> None:
+    """Nobody waits for the end."""
+
+
 def run_logged(
     command: Sequence[str],
     *,
@@ -33,12 +37,15 @@ def run_logged(
     environment: Mapping[str, str],
     log: IO[bytes],
     deadline_seconds: float,
+    ended: Callable[[], None] = _nothing,
 ) -> Logged:
     """Run `command` in `directory`, standard output and error appended to `log`, and wait for its end.
 
     The command leads a process group of its own. When this process is interrupted, told to end, or the deadline passes,
     the group and all that it started are told to end and, after `ending.GRACE_SECONDS`, killed. A guard does the same
     when this process is killed, which it cannot see coming.
+
+    `ended` is called when the command has ended by itself, before what it left behind is ended.
 
     Raises:
         HostError: `child_not_started` (Refused); `child_too_slow` (Failed) after the deadline, the group has ended.
@@ -49,6 +56,7 @@ def run_logged(
         try:
             guard(child.pid)
             status = child.wait(timeout=deadline_seconds)
+            ended()
         except subprocess.TimeoutExpired:
             raise HostError(
                 f"`{' '.join(command)}` had not ended after {deadline_seconds:.0f} s and was ended",

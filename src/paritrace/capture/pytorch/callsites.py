@@ -19,6 +19,7 @@ from typing import Any
 import msgspec
 import torch
 
+from paritrace.capture.context_variables import ContextVariables
 from paritrace.capture.pytorch.callees import Callee, callee_of
 from paritrace.capture.pytorch.flatten import tensors
 from paritrace.capture.pytorch.full_slots import FullSlots
@@ -32,7 +33,7 @@ from paritrace.capture.rewriting.tree import CallExpression
 from paritrace.capture.sites import Place
 from paritrace.evidence import calls
 from paritrace.evidence.calls import Flag, Level, Phase
-from paritrace.evidence.gaps import CountedGap
+from paritrace.evidence.gaps import CaptureGap, CountedGap, Gap
 
 _is_compiling = torch.compiler.is_compiling
 _PLAIN = frozenset({int, float, str, bytes, bool, type(None), complex, slice, range, type(...)})
@@ -57,6 +58,7 @@ class _Pending:
     writes_first: bool
     allocates: bool
     record: int = _UNKNOWN_RECORD
+    scalars: int = 0
     parent: int = -1
     scope: int = 0
     context: int = -1
@@ -79,6 +81,9 @@ class CallSiteObserver:
         self._log = log
         self._slots = FullSlots(recorder.definitions, registers, log)
         self._expressions = expressions
+        self._unread = None if recorder.settings.callsite_values else Gap(CaptureGap.NOT_COLLECTED, "discover")
+        plan = recorder.settings.plan
+        self._variables = ContextVariables(() if plan is None else plan.context_vars, recorder.sites.below_root)
         self._thread = threading.get_ident()
         self._waiting: dict[int, list[_Pending]] = {}  # by the frame's identity, which dead ones leave to others
         self._entered: list[_Pending] = []
@@ -239,7 +244,8 @@ class CallSiteObserver:
         kind = self._kinds.of(tensor)
         unread = overwritten or (kind.readable and self._log.unwritten(part_of(tensor), kind))
         where = (_UNKNOWN_RECORD, "i")
-        self._slots.add(tensor, path, where, pending.slots, pending.details, gap=UNINITIALISED if unread else None)
+        gap = UNINITIALISED if unread else self._unread
+        self._slots.add(tensor, path, where, pending.slots, pending.details, gap=gap)
 
     def _written(self, tensor: torch.Tensor) -> None:
         """The call will write all that this tensor covers; operators tell so themselves where they are watched."""
@@ -250,6 +256,7 @@ class CallSiteObserver:
     def _enter(self, pending: _Pending, frame: FrameType) -> None:
         recorder = self._recorder
         pending.recomputes = bool(recorder.steps.backward_depth) and recorder.sites.recomputes(frame)
+        pending.scalars = recorder.definitions.scalars(self._variables.of(frame))
         pending.record = recorder.sequence
         recorder.sequence += 1
         pending.parent, pending.scope = self._scopes.parent, self._scopes.scope
@@ -269,7 +276,8 @@ class CallSiteObserver:
                 self._log.made(part_of(tensor), kind, by=by, uninitialised=pending.allocates)
             unread = kind.readable and self._log.unwritten(part_of(tensor), kind)
             where = (pending.record, "o")
-            self._slots.add(tensor, path, where, outputs, pending.details, gap=UNINITIALISED if unread else None)
+            gap = UNINITIALISED if unread else self._unread
+            self._slots.add(tensor, path, where, outputs, pending.details, gap=gap)
         if outputs or pending.slots:
             self._emit(pending, outputs, Flag(0), self._recorder.sites.place(frame))
 
@@ -305,7 +313,7 @@ class CallSiteObserver:
                 | (0 if torch.is_grad_enabled() else Flag.NO_GRAD),
                 -1,
                 -1,
-                recorder.definitions.scalars({}),
+                pending.scalars,
                 pending.started_ns,
                 recorder.now_ns() - pending.started_ns,
                 tuple(pending.slots),

@@ -15,9 +15,13 @@ from importlib.abc import MetaPathFinder
 from types import CodeType, ModuleType
 from typing import Any
 
-from paritrace.capture.rewriting.tree import CallExpression, Rewritten, rewritten
+from paritrace.capture.rewriting.tree import CallExpression, Rewritten, Sites, rewritten
 
 NESTED = "nested too deeply"
+
+
+def _all(_path: str, _source: bytes) -> Sites:
+    return None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -44,7 +48,8 @@ def rewritten_before() -> tuple[RewrittenSource, ...]:
 class SourceRewriter:
     """Rewrites the files that `wants` names; tells `seen` of each that was, and `left` of each that was not and why.
 
-    `calls` are the rewritten calls of all files of this process, by their number.
+    `calls` are the rewritten calls of all files of this process, by their number. `sites` says which calls of a source
+    are rewritten: those at these lines and columns, all (None), or none, for the reason given.
     """
 
     def __init__(
@@ -53,11 +58,13 @@ class SourceRewriter:
         wants: Callable[[str], bool],
         seen: Callable[[RewrittenSource], None],
         left: Callable[[str, str], None],
+        sites: Callable[[str, bytes], Sites | str] = _all,
     ) -> None:
         self.calls = _calls
         self._wants = wants
         self._seen = seen
         self._left = left
+        self._sites = sites
         self._finder = _Finder(self)
 
     def install(self) -> None:
@@ -75,9 +82,13 @@ class SourceRewriter:
 
     def code(self, source: bytes, path: str, *, optimize: int = -1) -> CodeType | None:
         """The code of a rewritten file; None where it cannot be rewritten and is to run as it is."""
+        only = self._sites(path, source)
+        if isinstance(only, str):
+            self._left(path, only)
+            return None
         with _lock:
             try:
-                made = rewritten(source, path, first=len(_calls))
+                made = rewritten(source, path, first=len(_calls), only=only)
                 code = compile(made.tree, path, "exec", dont_inherit=True, optimize=optimize)
             except (SyntaxError, ValueError):
                 return None  # the interpreter says so itself, in its own words

@@ -26,6 +26,7 @@ FRAME_SENSITIVE = frozenset(
 )
 
 Node = TypeVar("Node", bound=ast.AST)
+Sites = frozenset[tuple[int, int]] | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,15 +49,17 @@ class Rewritten:
     left_alone: tuple[LeftAlone, ...]
 
 
-def rewritten(source: bytes | str, path: str = "<unknown>", *, first: int) -> Rewritten:
+def rewritten(source: bytes | str, path: str = "<unknown>", *, first: int, only: Sites = None) -> Rewritten:
     """Rewrite a module's source; its calls are numbered from `first`. `path` is what warnings of the parser name.
+
+    `only` are the lines and columns at which calls are rewritten; None means all.
 
     Raises:
         SyntaxError, ValueError: as `compile` does for this source.
         RecursionError: nested too deeply to be walked.
     """
     tree = ast.parse(source, path)
-    rewriter = _Rewriter(first)
+    rewriter = _Rewriter(first, only)
     rewriter.visit(tree)
     return Rewritten(tree, tuple(rewriter.calls), tuple(rewriter.left_alone))
 
@@ -64,11 +67,15 @@ def rewritten(source: bytes | str, path: str = "<unknown>", *, first: int) -> Re
 @dataclass
 class _Rewriter(ast.NodeTransformer):
     first: int
+    only: Sites = None
     calls: list[CallExpression] = field(default_factory=list[CallExpression])
     left_alone: list[LeftAlone] = field(default_factory=list[LeftAlone])
     around: tuple[int, ...] = ()
 
     def visit_Call(self, node: ast.Call) -> ast.expr:
+        if self.only is not None and (node.lineno, node.col_offset) not in self.only:
+            self.generic_visit(node)
+            return node
         if isinstance(node.func, ast.Name) and node.func.id in FRAME_SENSITIVE:
             self.left_alone.append(LeftAlone(node.lineno, node.col_offset, node.func.id))
             self.generic_visit(node)
