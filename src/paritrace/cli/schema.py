@@ -30,6 +30,10 @@ FORMATS = {
     "invocation": Format(
         ("paritrace.runs.record_lines:Invocation",), "invocation.json: what an invocation had begun, without its input"
     ),
+    "plan": Format(("paritrace.capture.plans:Plan",), "plan.json of `paritrace-tools prepare`: what `trace` records"),
+    "plan-configuration": Format(
+        ("paritrace.automation.plan_configuration:Configuration",), "what a plan is made by, written as YAML"
+    ),
     "receipt": Format(("paritrace.runs.envelope:ReceiptDocument",), "receipt.json of a session"),
     "pack": Format(("paritrace.runs.archive:Inventory",), ".pack.json, the inventory of an archive"),
     "comparison": Format(("paritrace.compare.result:Comparison",), "comparison.json and `compare --json`"),

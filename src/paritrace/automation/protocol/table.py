@@ -7,6 +7,9 @@ from paritrace.automation.protocol.records import Action
 _PACKAGE = "paritrace.automation.protocol.actions"
 ACTIONS = {  # name on the command line: module whose ACTION it is
     "capabilities": f"{_PACKAGE}.capabilities",
+    "discover": f"{_PACKAGE}.discover",
+    "prepare": f"{_PACKAGE}.prepare",
+    "trace": f"{_PACKAGE}.trace",
     "compare": f"{_PACKAGE}.compare",
     "align": f"{_PACKAGE}.align",
     "check": f"{_PACKAGE}.check",
