@@ -1,6 +1,7 @@
 """The configuration of a plan: what a person may choose, and its one normalised text (CA-11, CA-25)."""
 
 import json
+import re
 from typing import Annotated, Literal, cast
 
 import msgspec
@@ -76,19 +77,21 @@ def checked(configuration: Configuration) -> Configuration:
 
 
 def normalised(configuration: Configuration) -> bytes:
-    """Return the configuration as YAML: every section, in the order of the schema, texts quoted as JSON quotes them."""
-    lines: list[str] = []
-    for key in Configuration.__struct_fields__:
-        value = cast("object", getattr(configuration, key))
-        if isinstance(value, tuple) and value and key != "steps":
-            lines += [f"{key}:", *(f"- {_text(item)}" for item in cast("tuple[str, ...]", value))]
-        else:
-            lines.append(f"{key}: {_text(value)}")
-    return ("\n".join(lines) + "\n").encode("ascii")
+    """Return the configuration as YAML: one line a section, in the order of the schema."""
+    sections = cast("dict[str, object]", msgspec.to_builtins(configuration))
+    return "".join(f"{name}: {_text(value)}\n" for name, value in sections.items()).encode("ascii")
 
 
 def _text(value: object) -> str:
-    return json.dumps(value, ensure_ascii=True)
+    """A value as JSON, but for characters beyond 16 bits: YAML spells those with one escape, not with two halves."""
+    return _ESCAPE.sub(_whole, json.dumps(value))
 
 
+def _whole(escape: "re.Match[str]") -> str:
+    if escape[1] is None:
+        return escape[0]
+    return f"\\U{0x10000 + ((int(escape[1], 16) - 0xD800) << 10) + int(escape[2], 16) - 0xDC00:08x}"
+
+
+_ESCAPE = re.compile(r"\\(?:u(d[89ab]..)\\u(d[c-f]..)|.)")
 _MEND = "mend it; `paritrace schema plan-configuration` prints the format"
