@@ -4,11 +4,15 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
+import click
+
+from paritrace.automation.__main__ import PROGRAM, tools
 from paritrace.automation.protocol.records import Action
 from paritrace.automation.protocol.schemas import published, request_schema, result_schema, schema_file, schema_text
 from paritrace.automation.protocol.table import all_actions
 
 Schema = dict[str, Any]
+WIDTH = 100
 
 HEAD = """# Actions of the protocol for programs
 
@@ -21,7 +25,12 @@ result of an action, it takes the `result` object of a success as it is.
 
 def protocol_page() -> str:
     """The whole page `reference/protocol.md`."""
-    return HEAD + "".join(text for action in all_actions() for text in _section(action))
+    context = click.Context(tools, info_name=PROGRAM, terminal_width=WIDTH, max_content_width=WIDTH)
+    return (
+        HEAD
+        + f"\n```text\n{tools.get_help(context)}\n```\n"
+        + "".join(text for action in all_actions() for text in _section(action))
+    )
 
 
 def protocol_schemas() -> dict[str, str]:

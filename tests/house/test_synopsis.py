@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 import click
 
+from paritrace.automation.__main__ import PROGRAM, tools
 from paritrace.cli.entry import COMMANDS, load_command
 from tests.conftest import Golden
 
@@ -35,5 +36,6 @@ def lines(command: click.Command, path: str) -> Iterator[str]:
 
 
 def test_synopsis_is_what_was_agreed(golden: Golden) -> None:
-    text = "\n".join(line for name in COMMANDS for line in lines(load_command(name), f"paritrace {name}"))
+    commands = [(load_command(name), f"paritrace {name}") for name in COMMANDS]
+    text = "\n".join(line for command, path in [*commands, (tools, PROGRAM)] for line in lines(command, path))
     golden("synopsis.txt", text + "\n")

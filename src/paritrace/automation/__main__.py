@@ -17,7 +17,7 @@ READER_GONE = 141  # whoever read the document went away, as a shell reports it
 
 
 @click.command(context_settings={"help_option_names": ["-h", "--help"]})
-@click.argument("action", type=click.Choice(list(ACTIONS)))
+@click.argument("action", type=click.Choice(list(ACTIONS)), metavar="ACTION")
 @click.option("--request", type=click.Path(path_type=Path), metavar="FILE", help="The request, a JSON document.")
 @click.option("--functions", is_flag=True, help="Of capabilities: every action as a function schema, nothing else.")
 @click.option(
@@ -26,7 +26,7 @@ READER_GONE = 141  # whoever read the document went away, as a shell reports it
 @click.option("--debug", is_flag=True, help="Show our traceback on standard error.")
 @click.version_option(__version__, "-V", "--version", prog_name=PROGRAM)
 def tools(action: str, request: Path | None, functions: bool, schemas: bool, debug: bool) -> None:
-    """Carry out one ACTION and print one JSON document.
+    """Carry out one ACTION and print one JSON document; the action `capabilities` names them all.
 
     Actions that run a workload execute its code with your permissions: this is no sandbox, and for trusted local
     operators only. Exit status 0 with `"ok": true`, whatever was found; 2 with `"ok": false`.
