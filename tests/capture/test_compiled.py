@@ -53,3 +53,24 @@ def test_a_compiled_training_has_the_same_graphs_and_its_regions_are_recorded(
     assert CountedGap.CAPTURE_ERROR not in end.gaps
     if levels == ("module",) and name == "compiled model":
         assert end.gaps[CountedGap.NOT_OBSERVABLE_COMPILED] == STEPS
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("levels", [("module",), ("module", "op")], ids="-".join)
+def test_p6_a_strict_export_is_as_without_a_capture_and_what_follows_is_observed(
+    levels: tuple[str, ...], tmp_path: Path
+) -> None:
+    model = torch.nn.Sequential(torch.nn.Linear(4, 4), torch.nn.ReLU())
+    example = (torch.ones(2, 4),)
+    bare = torch.export.export(model, example, strict=True).graph_module.code
+    with paritrace.trace(tmp_path / "run", level=levels, diff=False):
+        model(*example)
+        seen = torch.export.export(model, example, strict=True).graph_module.code
+        model(*example)
+    assert seen == bare
+    with open_run(tmp_path / "run") as run:
+        found = list(run.records("rank-0"))
+    functions = {record.id: record.name for record in found if isinstance(record, Function)}
+    names = [functions[record.function] for record in found if isinstance(record, Call)]
+    assert names.count("torch.nn.modules.container.Sequential") == 2
+    assert names.count("aten.relu.default") == 2 * ("op" in levels)

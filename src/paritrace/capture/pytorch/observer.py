@@ -1,10 +1,14 @@
-"""All observers of one session on torch, switched on and off together and in the right order."""
+"""All observers of one session on torch, switched on and off together and in the right order.
+
+Longer than 400 lines: what one observer tells another is said in this place alone.
+"""
 
 from __future__ import annotations
 
 import sys
 import threading
-from collections.abc import Sequence
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import torch
@@ -14,6 +18,7 @@ from paritrace.capture.pytorch.allocator import AllocatorObserver, Where, alloca
 from paritrace.capture.pytorch.backward import BackwardObserver
 from paritrace.capture.pytorch.callsites import CallSiteObserver
 from paritrace.capture.pytorch.counters import CollectiveCounter
+from paritrace.capture.pytorch.exporting import StrictExports
 from paritrace.capture.pytorch.flatten import tensors
 from paritrace.capture.pytorch.forks import tell_of_forks
 from paritrace.capture.pytorch.internals import (
@@ -69,6 +74,7 @@ class TorchObserver:
         self._inventory = Inventory(recorder, registers)
         self._replicas = Replicas(recorder, registers)
         self._regions = CompiledRegions(self._ops.around_region)
+        self._exports = StrictExports(self._unobserved)
         self._works = WorkObserver(self._ops.collectives)
         self._resizes = ResizeObserver(self._storage_resized)
         self._counter = CollectiveCounter(recorder, registers.groups)
@@ -99,6 +105,7 @@ class TorchObserver:
         self._modules.install()
         self._backward.install()
         self._regions.install()
+        self._exports.install()
         self._optimizers.install()
         self._scalers.install()
         self._pipelines.install()
@@ -121,6 +128,7 @@ class TorchObserver:
         self._modules.remove()
         self._backward.remove()
         self._regions.remove()
+        self._exports.remove()
         self._optimizers.remove()
         self._scalers.remove()
         self._pipelines.remove()
@@ -167,6 +175,22 @@ class TorchObserver:
         """See nothing of the calls that a replay makes (CP-26)."""
         if self._live:
             self._set_active(not quiet)
+
+    @contextmanager
+    def _unobserved(self) -> Generator[None]:
+        """Without hooks or mode of ours on this thread, as if nothing were captured."""
+        if not self._here():
+            yield
+            return
+        self._set_active(False)
+        self._modules.remove()
+        self._leave_mode()
+        try:
+            yield
+        finally:
+            if self._live:
+                self._modules.install()
+                self._set_active(True)
 
     def rows(self, given: dict[str, object]) -> Rows:
         """`paritrace.rows(...)`: which token each row of the next batch is."""
