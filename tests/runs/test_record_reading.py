@@ -9,11 +9,12 @@ from msgspec.structs import replace
 
 from paritrace.evidence.gaps import Gap
 from paritrace.files import Files
-from paritrace.process.stop_facts import ExchangeEnd, Exited, StopFacts
+from paritrace.process.exit_watch import SeenExit
+from paritrace.process.stop_facts import ExchangeEnd, Exited, Signalled, StopFacts
 from paritrace.runs.reading import open_run
 from paritrace.runs.record_ends import End, RecordStatus
 from paritrace.runs.record_lines import AdapterKind, Context, Ids, Names, RecordGap, Start
-from paritrace.runs.record_reading import RecordState, read_record, read_records
+from paritrace.runs.record_reading import ReadRecord, RecordState, read_record, read_records, with_seen_ends
 from paritrace.runs.record_words import record_words
 from paritrace.runs.recorded_session import RecordedSession
 from paritrace.runs.recording import RunRecord, encoded, invocation_folder, new_id, start_line
@@ -78,6 +79,45 @@ def test_a_start_without_an_end_whose_recorder_is_gone_is_interrupted(tmp_path: 
     read = read_record(written(tmp_path, encoded(gone)))
     assert (read.state, read.words, read.end) == (RecordState.INTERRUPTED, "interrupted; cause unknown", None)
     assert any("interrupted; cause unknown" in line for line in record_words(read))
+
+
+def killed_rank_and_launcher(wait: Exited | Signalled | None, *, pid: int = 2**22 - 1) -> list[ReadRecord]:
+    """The record of a rank without an end, and the one of a launcher that saw process 4194303 of that rank end."""
+    start, end = lines()
+    context = Context(values={"session_id": "rank-1"})
+    names = replace(NAMES, adapter_kind=AdapterKind.OWN_PROCESS)
+    rank = replace(start, names=names, context=context, recorder=replace(start.recorder, pid=pid))
+    seen = SeenExit("rank-1", 2**22 - 1, end.monotonic_ns, wait)
+    return [
+        ReadRecord("a/b", RecordState.INTERRUPTED, "interrupted; cause unknown", start=rank),
+        ReadRecord("c/d", RecordState.COMPLETE, "complete", start=start, end=replace(end, exits=(seen,))),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("wait", "told"),
+    [(Signalled(9), "signal 9 (SIGKILL)"), (Exited(3), "exit code 3"), (None, "how it did is not known")],
+)
+def test_rr5_a_rank_without_an_end_is_told_with_what_its_launcher_saw(
+    wait: Exited | Signalled | None, told: str
+) -> None:
+    rank, launcher = with_seen_ends(killed_rank_and_launcher(wait))
+    assert rank.words == f"interrupted; cause unknown; the launcher's record saw its process end: {told}"
+    assert (rank.state, rank.end, launcher.words) == (RecordState.INTERRUPTED, None, "complete")
+
+
+def test_rr5_the_end_of_another_process_or_of_another_boot_says_nothing(tmp_path: Path) -> None:
+    other = killed_rank_and_launcher(Signalled(9), pid=7)
+    assert with_seen_ends(other) == tuple(other)
+    rank, launcher = killed_rank_and_launcher(Signalled(9))
+    assert launcher.start is not None
+    assert rank.start is not None
+    elsewhere = replace(launcher, start=replace(launcher.start, boot_id="another"))
+    assert with_seen_ends([rank, elsewhere])[0] == rank
+    later = replace(rank, start=replace(rank.start, monotonic_ns=2**62))
+    assert with_seen_ends([later, launcher])[0] == later
+    running = replace(rank, state=RecordState.RUNNING, words="running")
+    assert with_seen_ends([running, launcher])[0] == running
 
 
 @pytest.mark.parametrize("step_ns", [3_600_000_000_000, -7_000_000_000])

@@ -16,6 +16,8 @@ from paritrace.evidence.ids import ProcessIdentity
 from paritrace.runs.keeping_restored import keep_restored
 from paritrace.runs.pack import pack
 from paritrace.runs.reading import open_run
+from paritrace.runs.record_reading import read_records
+from paritrace.runs.record_rows import register_record
 from paritrace.runs.staged import STAGING_FAILED, TROUBLE, Staged, claim_staged
 from paritrace.runs.verify import Finding, verify
 from paritrace.store.layout import StagedRank
@@ -24,6 +26,7 @@ from paritrace.store.syncing import Host, Syncer
 from paritrace.store.targets import Target, open_target
 from paritrace.store.throttle import Throttle
 from paritrace.testing.tables import RunTable
+from tests.runs.recording import shell
 
 PROCESS = ProcessIdentity("host", Gap(RunGap.NO_BOOT_ID), Gap(RunGap.NO_PID_NAMESPACE), 1, 1)
 
@@ -97,6 +100,29 @@ def test_a_run_says_where_its_ranks_are(published: Published, tmp_path: Path) ->
     claim_staged(tmp_path / "RUN", staged, title="")
     require_both(tmp_path / "RUN")
     require_both(tmp_path / "RUN" / "run.json")
+
+
+def test_rr8_records_of_a_run_directory_are_those_of_the_run_its_ranks_make(
+    published: Published, tmp_path: Path
+) -> None:
+    """The launcher's record lies in RUN, the ranks in staging and in the store: one run shows both."""
+    staged = Staged("run-of-two", str(published.store), tmp_path / "staging-0", "node-0")
+    claim_staged(tmp_path / "RUN", staged, title="")
+    done = shell(tmp_path / "RUN", "exit 3")
+    register_record(tmp_path / "RUN", done.record.path, live=False)
+    with open_run(tmp_path / "RUN") as run:
+        assert [view.rank for view in run.sessions] == [0, 1]
+        (record,) = read_records(run.folder)
+        assert record.end == done.end
+        assert verify(run).verdict is Finding.INTACT
+    packed = pack(tmp_path / "RUN", tmp_path / "packed.tar.zst")
+    assert packed.left_out == ()
+    with open_run(tmp_path / "packed.tar.zst") as run:
+        (record,) = read_records(run.folder)
+        assert record.end == done.end
+    done.record.path.write_bytes(done.record.path.read_bytes().replace(b"command_failed", b"agent_failed"))
+    with open_run(tmp_path / "RUN") as run:
+        assert verify(run).verdict is not Finding.INTACT
 
 
 def test_without_its_store_a_run_shows_the_ranks_that_are_here(published: Published, tmp_path: Path) -> None:

@@ -11,8 +11,17 @@ from paritrace.errors import EvidenceError, HostError
 from paritrace.evidence.dumps import TENSORS_FOLDER
 from paritrace.files import LOCAL, Files
 from paritrace.runs.documents import parse_envelope, write_document
-from paritrace.runs.envelope import ATTACHMENTS_FOLDER, ENVELOPE_NAME, SESSIONS_FOLDER, Attachment, Envelope
-from paritrace.runs.rows import attachment_row
+from paritrace.runs.envelope import (
+    ATTACHMENTS_FOLDER,
+    ENVELOPE_NAME,
+    SESSIONS_FOLDER,
+    Attachment,
+    AttachmentKind,
+    Envelope,
+)
+from paritrace.runs.record_lines import INVOCATION_NAME, MAX_RECORD_BYTES, RECORD_NAME
+from paritrace.runs.record_rows import record_folders
+from paritrace.runs.rows import attachment_row, with_attachments
 
 RANK_PREFIX = "rank-"
 _SHARED_FOLDERS = (ATTACHMENTS_FOLDER, TENSORS_FOLDER)  # named by digest: ranks hold the same file or another one
@@ -55,6 +64,25 @@ def assemble(ranks: Sequence[Path], folder: Path, *, metadata: dict[str, str], f
                 _link(rank / shared, folder / shared, [path.name for path in files.list(rank / shared)], files)
     merged = replace(merged, metadata={**merged.metadata, **metadata})
     write_document(folder / ENVELOPE_NAME, merged, files=files)
+
+
+def add_records(run_dir: Path, folder: Path, *, files: Files = LOCAL) -> None:
+    """Add to an assembled run the run records that lie in the directory its launcher was given, with their rows.
+
+    They are copied, as a record behind a link is refused; one that cannot be read is missing, as verifying says.
+    """
+    for record in record_folders(run_dir, files=files):
+        copy = folder / record.relative_to(run_dir)
+        for name in (RECORD_NAME, INVOCATION_NAME):
+            if files.exists(record / name):
+                with suppress(HostError):
+                    chunks = files.iter_chunks(record / name, length=MAX_RECORD_BYTES + 1, follow_links=False)
+                    files.create(copy / name, chunks)
+    own = parse_envelope(files.read(run_dir / ENVELOPE_NAME), name=str(run_dir)).envelope
+    envelope = parse_envelope(files.read(folder / ENVELOPE_NAME), name=str(folder)).envelope
+    rows = tuple(row for row in own.attachments if row.kind is AttachmentKind.RUN_RECORD)
+    if rows:
+        write_document(folder / ENVELOPE_NAME, with_attachments(envelope, rows), files=files)
 
 
 def _merged(envelopes: Sequence[Envelope]) -> Envelope:

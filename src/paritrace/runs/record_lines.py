@@ -18,6 +18,7 @@ RECORDS_FOLDER = ".paritrace"
 RECORD_NAME = "run-record.jsonl"
 INVOCATION_NAME = "invocation.json"
 MAX_VALUE_CHARACTERS = 256
+MAX_RECORD_BYTES = 16 << 20  # a record is two lines of some kilobytes; more is not one of ours
 CUT_MARK = "…"
 
 

@@ -1,21 +1,34 @@
 """Reads run records: both lines, a start without an end, a torn line kept as evidence, clocks that parted (RR-5)."""
 
+from collections.abc import Sequence
 from enum import StrEnum
 from pathlib import Path
 from typing import TypeVar
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from paritrace.errors import EvidenceError, HostError
 from paritrace.evidence import codec
+from paritrace.evidence.gaps import Gap
 from paritrace.evidence.versions import Reading, reading_of
 from paritrace.files import LOCAL, Files
+from paritrace.process.exit_watch import SeenExit
 from paritrace.process.identity import Life, liveness
 from paritrace.runs.record_ends import End, Line
-from paritrace.runs.record_lines import FORMAT, INVOCATION_NAME, RECORD_NAME, VERSION, Invocation, Start
+from paritrace.runs.record_lines import (
+    FORMAT,
+    INVOCATION_NAME,
+    MAX_RECORD_BYTES,
+    RECORD_NAME,
+    VERSION,
+    AdapterKind,
+    Invocation,
+    Start,
+)
 from paritrace.runs.record_rows import record_folders
+from paritrace.runs.stop import exit_words
 
-MAX_RECORD_BYTES = 16 << 20  # a record is two lines of some kilobytes; more is not one of ours
 CLOCKS_PART_NS = 1_000_000_000  # clocks are slewed by less in an invocation; a step of a time service is larger
 
 
@@ -64,8 +77,34 @@ class ReadRecord(Struct, frozen=True):
 
 
 def read_records(run_dir: Path, *, files: Files = LOCAL) -> tuple[ReadRecord, ...]:
-    """Read every record below a run directory, registered or not; damage is told, never raised."""
-    return tuple(read_record(folder, files=files) for folder in record_folders(run_dir, files=files))
+    """Read every record below a run directory, registered or not; damage is told, never raised.
+
+    A process that recorded itself and wrote no end is told with what the record of its launcher saw of it.
+    """
+    return with_seen_ends([read_record(folder, files=files) for folder in record_folders(run_dir, files=files)])
+
+
+def with_seen_ends(records: Sequence[ReadRecord]) -> tuple[ReadRecord, ...]:
+    """Return records in which those without an end say what another record of the run saw of their process: pure."""
+    seen = [(one.start, found) for one in records if one.start and one.end for found in one.end.exits]
+    return tuple(_with_seen_end(one, seen) for one in records)
+
+
+def _with_seen_end(one: ReadRecord, seen: Sequence[tuple[Start, SeenExit]]) -> ReadRecord:
+    start = one.start
+    if (
+        start is None
+        or one.state is not RecordState.INTERRUPTED
+        or start.names.adapter_kind is not AdapterKind.OWN_PROCESS
+    ):
+        return one
+    ours = start.context.values.get("session_id"), start.recorder.pid
+    for launcher, found in seen:
+        same_clock = not isinstance(start.boot_id, Gap) and launcher.boot_id == start.boot_id
+        if same_clock and (found.name, found.pid) == ours and found.seen_ns >= start.monotonic_ns:
+            how = "how it did is not known" if found.wait is None else exit_words(found.wait)
+            return replace(one, words=f"{one.words}; the launcher's record saw its process end: {how}")
+    return one
 
 
 def read_record(folder: Path, *, files: Files = LOCAL) -> ReadRecord:

@@ -12,10 +12,10 @@ from paritrace.errors import HostError, ParitraceError
 from paritrace.evidence.gaps import Gap
 from paritrace.evidence.spans import ranges
 from paritrace.files import Files
-from paritrace.runs.assembling import RANK_PREFIX, assemble, rank_folders
+from paritrace.runs.assembling import RANK_PREFIX, add_records, assemble, rank_folders
 from paritrace.runs.attendance import CAPTURED_RANKS, MAX_RANKS_LISTED
 from paritrace.runs.documents import read_envelope
-from paritrace.runs.envelope import ENVELOPE_NAME
+from paritrace.runs.envelope import ENVELOPE_NAME, Envelope
 from paritrace.runs.keeping_restored import kept_restored
 from paritrace.runs.scratch import Scratch
 from paritrace.runs.staged import STAGING_FAILED, STORE, TROUBLE, Staged, staged_of
@@ -79,6 +79,16 @@ def _from_staging(path: Path, *, scratch: Path | None, files: Files) -> Scratch 
     staged = None if envelope is None else staged_of(envelope)
     if envelope is None or staged is None:
         return None
+    private = _staged_ranks(staged, envelope, scratch=scratch, files=files)
+    try:
+        add_records(path, private.run_folder, files=files)
+    except BaseException:
+        private.remove()
+        raise
+    return private
+
+
+def _staged_ranks(staged: Staged, envelope: Envelope, *, scratch: Path | None, files: Files) -> Scratch:
     failed = _failed(staged, files, said=envelope.metadata.get(STAGING_FAILED, ""))
     told = {STORE: staged.store, **failed}  # what is not published yet is here
     here = _ranks_here(staged, files)
