@@ -101,9 +101,9 @@ def test_au12_a_comparison_is_summarized_counts_first(kept: Path, places: Places
 
 @pytest.mark.parametrize("rows", ["different", "unaligned", "incomparable"])
 def test_au12_pages_hold_each_difference_once_and_in_order(kept: Path, places: Places, rows: str) -> None:
-    table = pq.read_table(kept / "calls.parquet", columns=["side", "record_id", "status"]).to_pylist()
+    table = pq.read_table(kept / "calls.parquet", columns=["side", "session_id", "record_id", "status"]).to_pylist()
     wanted = [
-        f"{row['side']}:{row['record_id']}"
+        f"{row['side']}:{row['session_id']}:{row['record_id']}"
         for row in table
         if row["status"] == rows and (rows == "unaligned" or row["side"] == "baseline")
     ]
@@ -144,7 +144,12 @@ def test_au12_a_cursor_is_of_one_question_about_one_comparison(kept: Path, place
 
 
 def test_au12_lines_figures_and_calls_are_explained(kept: Path, places: Places) -> None:
-    for identity, records in (("F1", 2), ("counts.different", 2 * (STEPS - 1)), ("candidate:2", 1)):
+    for identity, records in (
+        ("F1", 2),
+        ("counts.different", 2 * (STEPS - 1)),
+        ("candidate:2", 1),
+        ("candidate:rank-0:2", 1),
+    ):
         found = ask(places, "explain", comparison=key_of(kept), id=identity)
         assert found["id"] == identity
         assert found["records"]["total"] == records

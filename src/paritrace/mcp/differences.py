@@ -20,6 +20,7 @@ from paritrace.reports.shelf import key_of
 SHOWN = (
     "side",
     "rank",
+    "session_id",
     "record_id",
     "partner",
     "step",
@@ -38,7 +39,8 @@ SLOTS = 3  # of one row that are named; how many there are is always said
 
 
 class Row(Struct, frozen=True, omit_defaults=True):
-    """A pair that differs, or a call without a partner. `id` and `partner` are as explain takes them.
+    """A pair that differs, or a call without a partner. `id` and `partner` are as explain takes them; a partner is of
+    the same rank, and explain lists the calls of that id on all ranks.
 
     `place`: FILE:LINE. `slots`: those that differ, with dtype and shape, and how far apart where both were kept whole.
     """
@@ -108,7 +110,7 @@ def _row(columns: dict[str, Any]) -> Row:
     other = Side.CANDIDATE if side is Side.BASELINE else Side.BASELINE
     slots = [slot for slot in columns["slots"] or () if slot["agreement"] == Agreement.DIFFERENT.value]
     return Row(
-        id=f"{side}:{columns['record_id']}",
+        id=f"{side}:{columns['session_id']}:{columns['record_id']}",
         rank=columns["rank"],
         step=columns["step"],
         phase=columns["phase"],

@@ -62,5 +62,10 @@ class AskDifferences(Struct, frozen=True, forbid_unknown_fields=True):
 class AskExplain(Struct, frozen=True, forbid_unknown_fields=True):
     comparison: ComparisonName
     id: Annotated[
-        str, Meta(min_length=1, max_length=200, description="As F1, ladder.forward, counts.paired or candidate:213")
+        str,
+        Meta(
+            min_length=1,
+            max_length=200,
+            description="As F1, ladder.forward, counts.paired, candidate:213 or candidate:rank-0:213",
+        ),
     ]
