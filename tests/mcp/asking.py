@@ -1,19 +1,22 @@
 """What the tests of the MCP tools have in common: evidence to look at, and questions as a client asks them."""
 
-import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 from paritrace.mcp.places import Places
 from paritrace.mcp.tools import answer
+from paritrace.runs.scratch import Scratch
 
 STEPS = 70  # of which all but the last differ in two pairs each: several pages
+
+_HELD: list[Scratch] = []  # until the tests end
 
 
 def places_of(*folders: Path) -> Places:
     """The folders as the server has them, with a private place of their own."""
-    return Places(folders, scratch=Path(tempfile.mkdtemp()))
+    _HELD.append(Scratch(None))
+    return Places(folders, scratch=_HELD[-1].folder)
 
 
 def ask(places: Places, tool: str, /, **arguments: object) -> dict[str, Any]:
