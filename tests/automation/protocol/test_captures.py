@@ -182,6 +182,52 @@ def test_au15_what_a_launcher_or_a_rank_does_wrong_fails_the_capture_by_name(tmp
     assert has_ended(begun)
 
 
+KILLED = {
+    "launcher": (
+        STARTS + "subprocess.Popen(words, start_new_session=True)\n"
+        "import pathlib, time\norder = pathlib.Path(sys.argv[3])\n"
+        "while not list(order.parent.glob('ranks/*/begun.json')): time.sleep(0.02)\n"
+        "os.kill(os.getpid(), 9)\n",
+        "import time\ntime.sleep(1000)\n",
+        "launcher_failed",
+    ),
+    "worker": (STARTS + "subprocess.run(words)\n", "import os\nos.kill(os.getpid(), 9)\n", "ranks_missing"),
+}
+
+
+@pytest.mark.parametrize("who", KILLED)
+def test_au6_a_launcher_or_a_worker_that_is_killed_leaves_no_process_and_the_checkout_as_it_was(
+    tmp_path: Path, who: str
+) -> None:
+    launcher, text, code = KILLED[who]
+    asking = program(tmp_path, text, launcher)
+    before = digests(asking.checkout)
+    error = asking.error("discover")
+    assert (error["code"], error["kind"]) == (code, "failed")
+    (begun,) = tmp_path.glob("outputs/*/ranks/*/begun.json")
+    assert has_ended(begun)
+    assert digests(asking.checkout) == before
+
+
+@pytest.mark.parametrize(
+    ("changed", "code"),
+    [
+        ({"script": "start.sh"}, "shell_script"),
+        ({"script": "nowhere.py"}, "no_script"),
+        ({"cwd": "relative"}, "no_cwd"),
+    ],
+)
+def test_au15_what_cannot_be_run_is_refused_before_anything_is_written(
+    tmp_path: Path, changed: dict[str, str], code: str
+) -> None:
+    asking = program(tmp_path, "print('x')\n")
+    (asking.checkout / "start.sh").write_text("#!/bin/bash\npython main.py\n")
+    error = asking.error("discover", workload=asking.workload() | changed)
+    assert (error["code"], error["kind"]) == (code, "refused")
+    assert asking.error("discover", local_root=str(tmp_path / "outputs"))["code"] == "local_root_in_output"
+    assert not (tmp_path / "outputs").exists()
+
+
 def test_au18_a_workload_that_takes_too_long_is_ended_with_its_ranks(tmp_path: Path) -> None:
     launcher = STARTS + "sys.exit(subprocess.run(words, start_new_session=True).returncode)\n"
     asking = program(tmp_path, "import time\ntime.sleep(1000)\n", launcher)
