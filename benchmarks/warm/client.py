@@ -17,6 +17,7 @@ REFUSED = -256  # no exit status and no signal
 READ_LATER = (
     *("PYTHON_EXEC", "TORCHELASTIC_", "TORCHINDUCTOR_CACHE_DIR", "TORCH_NCCL_"),
     *("TORCH_BISECT_", "TORCH_COMPILE_BACKEND"),  # by what is imported once something is compiled
+    "PYTORCH_NVML_",  # when devices are looked for: libraries set it in passing
 )
 
 
