@@ -51,6 +51,7 @@ if TYPE_CHECKING:
 
 
 SIGNALS_FOLDER = ".paritrace-signals"  # beside the ranks' directories in staging; hidden, so never published
+FAILED_ALLOCATIONS = "failed_allocations"  # of a session's metadata: why none would be recorded (RS-12)
 DRAIN_SECONDS = 10.0  # of the 30 s that launchers leave between SIGTERM and SIGKILL
 
 
@@ -158,6 +159,8 @@ class Capture:
             self._upcasting.install()  # before our own mode, which so sees what was lifted
         self.observer = TorchObserver(self.recorder, None if self.callsites is None else self.callsites.expressions)
         self.observer.start()
+        if self.observer.not_watched is not None:
+            self.session.set_metadata({FAILED_ALLOCATIONS: f"unsupported: {self.observer.not_watched.gap.value}"})
 
     def _tell(self, facts: TorchFacts) -> None:
         before = self.session.surroundings

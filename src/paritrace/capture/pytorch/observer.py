@@ -45,7 +45,7 @@ from paritrace.capture.rewriting import probes
 from paritrace.capture.rewriting.tree import CallExpression
 from paritrace.capture.token_rows import Rows
 from paritrace.evidence.calls import Level, OriginKind
-from paritrace.evidence.gaps import CountedGap, Gap
+from paritrace.evidence.gaps import CountedGap, Gap, ResourceGap
 
 
 class TorchObserver:
@@ -53,6 +53,7 @@ class TorchObserver:
 
     def __init__(self, recorder: Recorder, expressions: Sequence[CallExpression] | None = None) -> None:
         """`expressions`: the rewritten calls by their number, which may still grow; None where none are."""
+        self.not_watched: Gap[ResourceGap] | None = None  # why failed allocations are not recorded; None where they are
         self._recorder = recorder
         self._thread = threading.get_ident()
         registers = self._registers = Registers.of(recorder)
@@ -316,6 +317,7 @@ class TorchObserver:
         """Have failed allocations recorded, where there is an accelerator (RS-12)."""
         allocator = allocator_here()
         if isinstance(allocator, Gap):
+            self.not_watched = allocator
             return
         watching = AllocatorObserver(
             allocator,
