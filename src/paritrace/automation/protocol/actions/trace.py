@@ -20,8 +20,8 @@ from paritrace.errors import EvidenceError, Outcome, RequestError
 
 
 class TraceRequest(Request, frozen=True, kw_only=True):
-    """`expect_steps`: the steps that the run is to reach, in place of the plan's; those it did not are told as coverage of
-    the run, not as a failure of the capture (CA-24)."""
+    """`expect_steps`: the steps that the run is to reach, in place of the plan's; those it did not are told as coverage
+    of the run, not as a failure of the capture (CA-24)."""
 
     output: FilePath
     local_root: FilePath
