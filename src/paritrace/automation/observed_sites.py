@@ -2,7 +2,6 @@
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable
-from typing import cast
 
 from msgspec import Struct
 
@@ -127,5 +126,5 @@ class Observing:
 
 def _slot(name: str, slot: _Slot) -> ObservedSlot:
     shapes = sorted(slot.shapes, key=lambda shape: (len(shape), shape))
-    kept = cast("tuple[tuple[int, ...], ...]", tuple(shapes[:MAX_SHAPES]))
+    kept = tuple(shapes[:MAX_SHAPES])
     return ObservedSlot(name, tuple(sorted(slot.dtypes)), kept, max(len(shapes) - MAX_SHAPES, 0))
