@@ -13,6 +13,9 @@ from pathlib import Path
 FOLDER = Path(__file__).parent
 RESULTS = FOLDER / "results.md"
 PACKAGES = ("torch", "numpy", "numba", "msgspec", "xxhash", "zstandard", "pyarrow", "duckdb", "click")
+ANEW = "Measured anew, "
+_COMMAND = re.compile(r"^`python -m benchmarks\.(pf\w+)`", re.MULTILINE)
+_SCRIPT = re.compile(r"\bpf[0-9][0-9]_\w+")
 TIMEOUT_SECONDS = 1800  # the longest takes some eight minutes on a busy machine
 
 HEAD = """# Measurements
@@ -50,11 +53,11 @@ def measured(script: str) -> str:
 
 
 def machine() -> str:
-    """The machine and the versions, without names of hosts or users."""
+    """The day, the machine and the versions, without names of hosts or users."""
     memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30
     versions = ", ".join(f"{name} {version(name)}" for name in PACKAGES if _installed(name))
     return (
-        f"Measured on {time.strftime('%Y-%m-%d', time.gmtime())}: {_processor()}, {os.cpu_count()} logical cores, "
+        f"{time.strftime('%Y-%m-%d', time.gmtime())}: {_processor()}, {os.cpu_count()} logical cores, "
         f"{memory:.0f} GiB, {platform.system()} {platform.machine()}, load {os.getloadavg()[0]:.1f} at the start; "
         f"Python {platform.python_version()}, {versions}.\n"
     )
@@ -75,16 +78,39 @@ def _processor() -> str:
     return found[1] if found else platform.processor() or "unknown processor"
 
 
+def renewed(results: str, sections: dict[str, str], where: str) -> str:
+    """Results with the sections of some scripts put in their place, and a line that says where those were measured.
+
+    `sections` are by script. A script has one such line at most: that of its last run.
+    """
+    head, *old = re.split(r"^(?=## )", results, flags=re.MULTILINE)
+    known = {found[1]: text.strip() for text in old if (found := _COMMAND.search(text))} | sections
+    lines = [line for line in head.strip().splitlines() if not line.startswith(ANEW)]
+    earlier = {line: _SCRIPT.findall(line) for line in head.splitlines() if line.startswith(ANEW)}
+    for line, names in earlier.items():
+        left = [name for name in names if name not in sections]
+        if left:
+            lines += ["", line.replace(", ".join(names), ", ".join(left))]
+    lines += ["", f"{ANEW}{', '.join(sorted(sections))}: {where.strip()}"]
+    text = "\n\n".join(["\n".join(lines), *(known[name].strip() for name in sorted(known))])
+    return re.sub(r"\n{3,}", "\n\n", text) + "\n"
+
+
 def main() -> None:
-    """Run all, or those named, and write the results; those named are only printed."""
+    """Run all and write the results, or only print some, or measure some anew and write those in their place."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--only", action="append", choices=scripts(), help="run only this script and write nothing")
-    only: list[str] | None = parser.parse_args().only
-    if only:
-        for script in only:
-            measured(script)
+    parser.add_argument("--renew", action="append", choices=scripts(), help="run only this script and write its part")
+    given = parser.parse_args()
+    for script in given.only or ():
+        measured(script)
+    if given.renew:
+        where = machine()
+        sections = {script: measured(script) for script in given.renew}
+        RESULTS.write_text(renewed(RESULTS.read_text(encoding="utf-8"), sections, where), encoding="utf-8")
+    if given.only or given.renew:
         return
-    parts = [HEAD, machine(), *(measured(script) for script in scripts())]
+    parts = [HEAD, f"Measured on {machine()}", *(measured(script) for script in scripts())]
     RESULTS.write_text("\n".join(parts), encoding="utf-8")
 
 

@@ -44,7 +44,7 @@ def _part(name: str) -> str:
 
 
 def goals_table(results: str) -> str:
-    """Every measured ratio that has a goal, in one table, under the line that says where it was measured."""
+    """Every measured ratio that has a goal, in one table, under the lines that say where they were measured."""
     rows: list[str] = []
     figure = ""
     for line in results.splitlines():
@@ -53,5 +53,5 @@ def goals_table(results: str) -> str:
         cells = [cell.strip() for cell in line.strip("|").split("|")]
         if head is None and line.startswith("| ") and len(cells) == 5 and cells[3]:
             rows.append(f"| {figure} | {' | '.join(cells)} |")
-    where = next((line for line in results.splitlines() if line.startswith("Measured on ")), "")
-    return "\n".join([where, "", "| | | ratio | against | goal | |", "|---|---|---|---|---|---|", *rows])
+    where = [line for line in results.splitlines() if line.startswith("Measured ")]
+    return "\n".join(["\n\n".join(where), "", "| | | ratio | against | goal | |", "|---|---|---|---|---|---|", *rows])

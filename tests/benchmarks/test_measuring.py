@@ -47,3 +47,25 @@ def test_the_machine_is_described_without_its_name() -> None:
     described = run.machine()
     assert platform.python_version() in described
     assert platform.node() not in described.replace(",", " ").replace(";", " ").split()
+
+
+def section(number: int, told: str) -> str:
+    return f"## PF-{number}: {told}\n\nA table.\n\n`python -m benchmarks.pf{number:02}_x`, 3 s\n"
+
+
+def test_what_is_measured_anew_takes_its_place_and_says_where() -> None:
+    results = "\n".join(["# Measurements\n", "Measured on a day: all\n", section(1, "old"), section(19, "old")])
+    once = run.renewed(results, {"pf19_x": section(19, "new"), "pf06_x": section(6, "new")}, "another day: some\n")
+    assert [line for line in once.splitlines() if line.startswith(("##", "Measured"))] == [
+        "Measured on a day: all",
+        "Measured anew, pf06_x, pf19_x: another day: some",
+        "## PF-1: old",
+        "## PF-6: new",
+        "## PF-19: new",
+    ]
+    again = run.renewed(once, {"pf06_x": section(6, "newest")}, "a third day: one\n")
+    assert [line for line in again.splitlines() if line.startswith("Measured anew")] == [
+        "Measured anew, pf19_x: another day: some",
+        "Measured anew, pf06_x: a third day: one",
+    ]
+    assert "\n\n\n" not in again
