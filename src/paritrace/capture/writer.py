@@ -6,6 +6,7 @@ import queue
 import threading
 from collections import Counter, deque
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Protocol
 
 from paritrace.capture.lines import Encode, Lines, encode, lines_of
@@ -52,7 +53,8 @@ class JournalWriter:
         self._policy = queue_full
         self._encode = encode
         self._clock = clock
-        self._batch: list[object] = []
+        self._taken: deque[object] = deque()  # its ends are atomic: other threads tell of themselves at any moment
+        self._order = threading.RLock()  # what was taken first is queued first
         self._queue: queue.Queue[list[object] | Lines | None] = queue.Queue(QUEUE_BATCHES)
         self._handed_ns: deque[int] = deque()  # when each hand-over that is not yet written was made
         self._thread = threading.Thread(target=self._run, name="paritrace-writer", daemon=True)
@@ -66,16 +68,25 @@ class JournalWriter:
 
     def put(self, record: object) -> None:
         """Take one record; cheap unless a batch is full."""
-        batch = self._batch
-        batch.append(record)
-        if len(batch) >= BATCH_RECORDS:
+        self._taken.append(record)
+        if len(self._taken) >= BATCH_RECORDS:
             self.hand_over()
 
     def hand_over(self) -> None:
         """Give the records taken so far to the writing thread."""
-        batch, self._batch = self._batch, []
-        if not batch or self._give(batch):
-            return
+        with self._order:
+            batch = self._all_taken()
+            if not batch or self._give(batch):
+                return
+            self._give_definitions(batch)
+
+    def _all_taken(self) -> list[object]:
+        batch: list[object] = []
+        with suppress(IndexError):  # a signal's handler has taken some meanwhile
+            batch.extend(self._taken.popleft() for _ in range(len(self._taken)))
+        return batch
+
+    def _give_definitions(self, batch: list[object]) -> None:
         keep: list[object] = [record for record in batch if isinstance(record, Definition)]
         self.gaps[CountedGap.DROPPED_QUEUE_FULL] += len(batch) - len(keep)
         if keep:
@@ -83,9 +94,10 @@ class JournalWriter:
 
     def hand_over_lines(self, lines: Lines) -> None:
         """Give records that are lines already to the writing thread, behind all that was taken before."""
-        self.hand_over()
-        if not self._give(lines):
-            self.gaps[CountedGap.DROPPED_QUEUE_FULL] += lines.number
+        with self._order:
+            self.hand_over()
+            if not self._give(lines):
+                self.gaps[CountedGap.DROPPED_QUEUE_FULL] += lines.number
 
     def lag_ns(self) -> int:
         """How long ago the oldest hand-over was made that is not yet written; 0 when all are."""
@@ -96,7 +108,7 @@ class JournalWriter:
 
     def _give(self, item: list[object] | Lines) -> bool:
         """Queue an item as the policy says; whether it was."""
-        if self._policy is QueueFull.DROP and self._queue.full():  # only this thread fills it
+        if self._policy is QueueFull.DROP and self._queue.full():  # only who holds the order fills it
             return False
         self._put(item)
         return True

@@ -72,8 +72,10 @@ def note(text: str) -> None:
 
     Where stderr takes nothing (full, closed by its reader) it is not told, and nothing else changes.
     """
-    with suppress(OSError):
+    try:
         click.echo(text, err=True)
+    except OSError:
+        silence(2)
 
 
 def flush() -> None:
@@ -86,10 +88,14 @@ def flush() -> None:
         sys.stdout.flush()
 
 
-def silence() -> None:
-    """Print no more on a stdout that takes nothing, and keep the interpreter's own flush at exit from complaining."""
+def silence(descriptor: int = 1) -> None:
+    """Print no more on a stdout (1) or stderr (2) that takes nothing.
+
+    What the interpreter still holds of it is gone, so that its own flush at exit does not change the status to 120.
+    """
+    stream = sys.stdout if descriptor == 1 else sys.stderr
     with suppress(OSError, AttributeError):
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 
 def write_error(error: ParitraceError, *, as_json: bool) -> None:
