@@ -13,6 +13,7 @@ from paritrace.evidence.gaps import Gap, ResourceGap
 from paritrace.runs.reading import open_run
 from tests.cases.captures import run_captured, write_script
 
+ROOT = Path(__file__).parents[2]
 MIB = 1 << 20
 STATISTICS = {
     "reserved_bytes.all.current": 90 * MIB,
@@ -127,8 +128,10 @@ def test_rs12_a_view_that_autograd_refuses_to_explain_is_passed_over() -> None:
 
 SCRIPT = '''
     """Trains; an allocation fails inside a module's forward, is recorded, and the workload goes on."""
+    import sys
     import torch
     from paritrace.capture.pytorch import forks, observer
+    sys.path.insert(0, "@ROOT@")
     from tests.capture.test_allocator import ScriptedAllocator, address
 
     class Hungry(torch.nn.Module):
@@ -164,7 +167,9 @@ SCRIPT = '''
 
 @pytest.mark.slow
 def test_rs12_a_failure_inside_a_run_stands_in_its_journal(tmp_path: Path) -> None:
-    done = run_captured(write_script(tmp_path / "train.py", SCRIPT), tmp_path / "run", levels=("module",))
+    done = run_captured(
+        write_script(tmp_path / "train.py", SCRIPT.replace("@ROOT@", str(ROOT))), tmp_path / "run", levels=("module",)
+    )
     assert (done.status, done.stdout.splitlines()[-1]) == (0, "done"), done.stderr
     with open_run(tmp_path / "run") as opened:
         (session,) = opened.sessions

@@ -57,7 +57,7 @@ for step in range(30):
     loss.backward()
     optimizer.step()
     optimizer.zero_grad()
-    print(loss.item().hex())
+    print(loss.item().hex(), flush=True)
 """
 KEPT = tuple(step for step in range(6, 26) if step not in (8, 16))  # the others have windows of level op
 

@@ -30,6 +30,20 @@ def test_an_ended_process_is_gone() -> None:
     assert liveness(identity).life is Life.GONE
 
 
+def test_a_process_whose_status_nobody_has_taken_is_gone() -> None:
+    child = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    identity = identity_of(child.pid)
+    assert child.stdin is not None
+    assert child.stdout is not None
+    child.stdin.close()
+    assert child.stdout.read() == b""  # its other end is closed: it ends
+    os.waitid(os.P_PID, child.pid, os.WEXITED | os.WNOWAIT)
+    found = liveness(identity)
+    assert (found.life, "nobody has taken" in found.why) == (Life.GONE, True)
+    child.wait(timeout=60)
+    assert liveness(identity).life is Life.GONE
+
+
 def test_a_pid_that_belongs_to_another_process_now_is_gone() -> None:
     found = liveness(replace(own_identity(), start_ticks=1))
     assert found.life is Life.GONE

@@ -52,18 +52,23 @@ def liveness(of: ProcessIdentity, *, proc: Path = PROC) -> Liveness:
         return Liveness(Life.NOT_CHECKABLE, f"process {of.pid} shows no start time")
     if of.start_ticks != here.start_ticks:
         return Liveness(Life.GONE, f"process {of.pid} of {of.host} has ended; its number belongs to another one now")
+    if _is_zombie(of.pid, proc):
+        return Liveness(Life.GONE, f"process {of.pid} of {of.host} has ended; nobody has taken its exit status yet")
     return Liveness(Life.ALIVE, f"process {of.pid} of {of.host} is alive")
 
 
 def has_ended(of: ProcessIdentity, *, proc: Path = PROC) -> bool:
     """Whether a recorded process is proven to have ended; it may wait for somebody to take its exit status."""
-    life = liveness(of, proc=proc).life
-    if life is Life.ALIVE:
-        try:
-            return parse_stat((proc / str(of.pid) / "stat").read_bytes()).state in ENDED
-        except (OSError, ValueError):
-            return False
-    return life is Life.GONE
+    return liveness(of, proc=proc).life is Life.GONE
+
+
+def _is_zombie(pid: int, proc: Path) -> bool:
+    """Whether it has ended with all of its threads; the first one alone may have, of a process that goes on."""
+    try:
+        stat = parse_stat((proc / str(pid) / "stat").read_bytes())
+    except (OSError, ValueError):
+        return False
+    return stat.state in ENDED and stat.num_threads <= 1
 
 
 def _why_not_checkable(of: ProcessIdentity, here: ProcessIdentity) -> str:
