@@ -53,5 +53,5 @@ def goals_table(results: str) -> str:
         cells = [cell.strip() for cell in line.strip("|").split("|")]
         if head is None and line.startswith("| ") and len(cells) == 5 and cells[3]:
             rows.append(f"| {figure} | {' | '.join(cells)} |")
-    where = [line for line in results.splitlines() if line.startswith("Measured ")]
+    where = [line for line in results.splitlines() if line.startswith(("Measured on ", "Measured anew, "))]
     return "\n".join(["\n\n".join(where), "", "| | | ratio | against | goal | |", "|---|---|---|---|---|---|", *rows])
