@@ -16,8 +16,8 @@ from paritrace.capture.rewriting.tree import CallExpression, Sites
 from paritrace.errors import ParitraceError
 from paritrace.evidence.callsites import RewrittenFile
 from paritrace.evidence.digests import sha256_hex
+from paritrace.runs.request import MAIN
 
-MAIN = "<main>"  # how evidence spells the main script
 NOT_BY_US = "loaded before the capture began, or by an import system of its own"
 EXCLUDED = "excluded"
 NO_SOURCE = "not a source file"
