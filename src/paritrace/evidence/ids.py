@@ -1,10 +1,10 @@
 """Identity: ids of runs and sessions, references, and processes (EV-3)."""
 
 import re
-from typing import NewType
+from typing import Annotated, NewType
 from uuid import UUID
 
-from msgspec import Struct
+from msgspec import Meta, Struct
 
 from paritrace.errors import RequestError
 from paritrace.evidence.gaps import Gap, RunGap
@@ -16,10 +16,10 @@ _RANDOM_BYTES = 10  # 74 random bits of a time-ordered UUID, rounded up
 
 
 class Ref(Struct, frozen=True, order=True, forbid_unknown_fields=True):
-    """An id together with who gave it: equal ids of different producers never join."""
+    """An id together with who gave it: equal ids of different producers never join. Neither is empty."""
 
-    producer_id: str
-    id: str
+    producer_id: Annotated[str, Meta(min_length=1)]
+    id: Annotated[str, Meta(min_length=1)]
 
 
 class ProcessIdentity(Struct, frozen=True, forbid_unknown_fields=True):

@@ -1,0 +1,1 @@
+"""Inference evidence: requests, scheduler iterations, device work, and what was lost."""
