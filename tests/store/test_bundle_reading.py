@@ -85,6 +85,14 @@ def test_st11_a_changed_byte_is_told_by_the_name(tmp_path: Path) -> None:
         assert ProblemKind.WRONG_DIGEST in problems(name, bytes(changed)), at
 
 
+def test_a_bundle_of_the_version_before_is_read_and_a_later_one_is_refused(tmp_path: Path) -> None:
+    name, data = plain_bundle(tmp_path)
+    for version, found in {b"1.0": set[ProblemKind](), b"1.9": {ProblemKind.DAMAGED_BUNDLE}}.items():
+        other = data.replace(b'"version":"1.1"', b'"version":"%s"' % version)
+        assert other != data
+        assert problems(renamed(name, other), other) == found
+
+
 @pytest.mark.parametrize("end", [0, 1, 512, 513, -1024, -1])
 def test_st11_a_bundle_that_is_cut_off_is_damaged(tmp_path: Path, end: int) -> None:
     name, data = plain_bundle(tmp_path)

@@ -1,7 +1,9 @@
 """A store back as a run: whole, or refused with everything that is wrong; a prefix when asked for (ST-11, ST-13)."""
 
 import json
+import os
 import shutil
+import stat
 from collections.abc import Callable
 from pathlib import Path
 
@@ -97,6 +99,21 @@ def test_empty_folders_come_back_and_are_no_loss(tmp_path: Path) -> None:
     ]
     (rank,) = verify_store(place.target()).ranks
     assert [(one.path, is_loss(one)) for one in rank.remarks] == [("deep/below", False), ("empty", False)]
+
+
+def test_a_program_can_be_run_again_and_nothing_else_of_the_modes_is_kept(tmp_path: Path) -> None:
+    place = Place(tmp_path)
+    for name, mode in {"run.sh": 0o700, "data.bin": 0o666, "a.jsonl": 0o755}.items():
+        place.write(name, b"x\n").chmod(mode)
+    place.final()
+    umask = os.umask(0o027)
+    try:
+        restore(place.target(), tmp_path / "back", files=QUICK)
+    finally:
+        os.umask(umask)
+    back = tmp_path / "back" / "rank-0"
+    modes = {path.name: stat.S_IMODE(path.stat().st_mode) for path in back.iterdir()}
+    assert modes == {"run.sh": 0o750, "data.bin": 0o640, "a.jsonl": 0o640}
 
 
 def test_ranks_and_nodes_together(tmp_path: Path) -> None:

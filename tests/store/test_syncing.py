@@ -90,6 +90,21 @@ def test_a_whole_file_travels_once_and_again_when_it_changes(tmp_path: Path) -> 
     assert streams(place)["t/x.bin", 3] == b"back"
 
 
+def test_a_file_that_becomes_a_program_is_a_new_version_and_tar_knows(tmp_path: Path) -> None:
+    place = Place(tmp_path)
+    path = place.write("run.sh", b"#!/bin/sh\n")
+    path.chmod(0o644)
+    place.once()
+    path.chmod(0o600)
+    assert place.once().published == ()
+    path.chmod(0o700)
+    place.once()
+    assert place.once().published == ()
+    assert [manifest.segments[0].executable for manifest in manifests(place)] == [False, True]
+    subprocess.run(["tar", "--zstd", "-xf", place.store / str(place.bundles()[-1])], cwd=tmp_path, check=True)
+    assert os.access(tmp_path / "00001" / "run.sh", os.X_OK)
+
+
 def test_a_rewrite_of_equal_size_and_mtime_is_seen(tmp_path: Path) -> None:
     place = Place(tmp_path)
     path = place.write("x.bin", b"aaaa")

@@ -17,6 +17,7 @@ from paritrace.files.replacement import Replacement
 
 TEMPORARY_PREFIX = ".paritrace-"  # hidden: every reader ignores it
 _TAIL_BYTES = 1 << 16
+_READABLE = stat.S_IRUSR | stat.S_IRGRP | stat.S_IROTH  # two bits above the three that let run
 
 
 class Files(Reads, Locks):
@@ -211,6 +212,16 @@ class Files(Reads, Locks):
         """Give a file of a folder that nobody else sees another name there; nothing is forced to disk."""
         with translated(path, "rename"):
             self._primitives.rename(path, new_path)
+
+    def make_executable(self, path: Path) -> None:
+        """Let everybody who may read a file of ours run it as well."""
+        with translated(path, "change the mode of"):
+            fd = self._primitives.open(path, os.O_RDONLY | os.O_NOFOLLOW)
+            try:
+                mode = stat.S_IMODE(self._primitives.fstat(fd).st_mode)
+                self._primitives.chmod(fd, mode | (mode & _READABLE) >> 2)
+            finally:
+                self._primitives.drop(fd)
 
     def rename_folder(self, path: Path, new_path: Path) -> None:
         """Give a folder another name beside its old one; a symbolic link is renamed itself."""

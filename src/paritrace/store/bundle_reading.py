@@ -10,7 +10,7 @@ import zstandard
 
 from paritrace.errors import EvidenceError
 from paritrace.store.aside import AsideDigest, Buffer
-from paritrace.store.bundle_writing import BLOCK, END, MANIFEST_NAME, header, member_name, padding
+from paritrace.store.bundle_writing import BLOCK, END, MANIFEST_NAME, header, header_of, member_name, padding
 from paritrace.store.documents import MAX_DOCUMENT_BYTES, read_canonical
 from paritrace.store.layout import COMPRESSED, BundleName, is_safe_path
 from paritrace.store.problems import Problem, ProblemKind
@@ -73,7 +73,7 @@ class BundleReader:
         if refused:
             return
         for number, segment in enumerate(self.manifest.segments, start=1):
-            self._segment(pieces, member_name(number, segment), segment, sink)
+            self._segment(pieces, number, segment, sink)
         pieces.expect(END, "members that its manifest does not name, or no end")
         pieces.expect_end()
 
@@ -93,8 +93,9 @@ class BundleReader:
         for segment in manifest.segments:
             yield from (self._problem(ProblemKind.BAD_SEGMENT, why, segment) for why in faults_of(segment))
 
-    def _segment(self, pieces: "_Pieces", name: str, segment: Segment, sink: Sink) -> None:
-        pieces.expect(header(name, segment.length), f"something else than {name!r} of {segment.length} bytes")
+    def _segment(self, pieces: "_Pieces", number: int, segment: Segment, sink: Sink) -> None:
+        name = member_name(number, segment)
+        pieces.expect(header_of(number, segment), f"something else than {name!r} of {segment.length} bytes")
         checked = _Checked(pieces.span(segment.length), segment.kind)
         sink.take(segment, iter(checked))
         pieces.expect(padding(segment.length), f"bytes behind {name!r}")
@@ -191,6 +192,8 @@ def faults_of(segment: Segment) -> Iterator[str]:
         yield "a version below 1, or a negative offset or length"
     if (segment.records is None) != (segment.kind is SegmentKind.FILE):
         yield "records are counted in journals, and only there"
+    if segment.kind is SegmentKind.LOG and segment.executable:
+        yield "a journal is no program"
     if segment.kind is SegmentKind.FILE and segment.offset:
         yield "a whole file begins at 0"
 

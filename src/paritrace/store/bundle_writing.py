@@ -14,7 +14,7 @@ TRIED_BYTES = 1 << 17  # of each segment: enough to see whether its bytes are ra
 PAYS_BELOW = 0.9  # of the size; above it reading is slower and hardly anything is saved
 BLOCK = tarfile.BLOCKSIZE
 END = bytes(2 * BLOCK)
-_MODE = 0o644
+_MODE, _EXECUTABLE_MODE = 0o644, 0o755
 
 
 def member_name(number: int, segment: Segment) -> str:
@@ -28,7 +28,7 @@ def tar_of(manifest: Manifest, contents: Iterable[Iterable[bytes]]) -> Iterator[
     yield header(MANIFEST_NAME, len(document))
     yield document + padding(len(document))
     for number, (segment, chunks) in enumerate(zip(manifest.segments, contents, strict=True), start=1):
-        yield header(member_name(number, segment), segment.length)
+        yield header_of(number, segment)
         yield from chunks
         yield padding(segment.length)
     yield END
@@ -48,11 +48,17 @@ def compressed_size(sample: bytes) -> int:
     return len(zstandard.ZstdCompressor(level=LEVEL).compress(sample))
 
 
-def header(name: str, num_bytes: int) -> bytes:
+def header_of(number: int, segment: Segment) -> bytes:
+    """Return the tar header of a segment."""
+    mode = _EXECUTABLE_MODE if segment.executable else _MODE
+    return header(member_name(number, segment), segment.length, mode=mode)
+
+
+def header(name: str, num_bytes: int, *, mode: int = _MODE) -> bytes:
     """Return a tar header without owner and times, so that equal bundles have equal bytes."""
     info = tarfile.TarInfo(name)
     info.size = num_bytes
-    info.mode = _MODE
+    info.mode = mode
     return info.tobuf(tarfile.GNU_FORMAT, "utf-8", "surrogateescape")
 
 

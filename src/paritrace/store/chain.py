@@ -24,6 +24,7 @@ class Stream(Struct):
     kind: SegmentKind
     length: int
     sequence: int
+    executable: bool
 
 
 class Chain:
@@ -60,7 +61,7 @@ class Chain:
         for segment in manifest.segments:
             key = StreamKey(segment.origin, segment.version)
             end = segment.offset + segment.length
-            self.streams[key] = Stream(key, segment.path, segment.kind, end, manifest.sequence)
+            self.streams[key] = Stream(key, segment.path, segment.kind, end, manifest.sequence, segment.executable)
             self.records += segment.records or 0
             self.payload_bytes += segment.length
         self.remarks += manifest.remarks

@@ -6,7 +6,7 @@ from msgspec.structs import replace
 from paritrace.store.records import Remark, SourceIdentity
 
 FORMAT = "paritrace-store-checkpoint"
-VERSION = "1.0"
+VERSION = "1.1"
 
 
 class LogState(Struct, frozen=True, tag_field="kind", tag="log", forbid_unknown_fields=True):
@@ -30,7 +30,7 @@ class LogState(Struct, frozen=True, tag_field="kind", tag="log", forbid_unknown_
     stopped_sha256: str = ""
 
 
-class WholeState(Struct, frozen=True, tag_field="kind", tag="file", forbid_unknown_fields=True):
+class WholeState(Struct, frozen=True, tag_field="kind", tag="file", forbid_unknown_fields=True, omit_defaults=True):
     """A file that was published whole. `settled`: it had not changed for a moment when it was read."""
 
     origin: str
@@ -38,6 +38,7 @@ class WholeState(Struct, frozen=True, tag_field="kind", tag="file", forbid_unkno
     source: SourceIdentity
     sha256: str
     settled: bool
+    executable: bool = False
 
 
 FileState = LogState | WholeState

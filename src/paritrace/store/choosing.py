@@ -10,7 +10,7 @@ from paritrace.errors import HostError
 from paritrace.files import Files
 from paritrace.files.opened import OpenedFile
 from paritrace.store.bundle_writing import PAYS_BELOW
-from paritrace.store.checkpoint import Changes, FileState, LogState, Progress, Waiting, unchanged
+from paritrace.store.checkpoint import Changes, FileState, LogState, Progress, Waiting, WholeState, unchanged
 from paritrace.store.layout import is_journal
 from paritrace.store.matching import Matched, is_same, match
 from paritrace.store.records import Remark, RemarkKind, Segment, SourceIdentity, about
@@ -138,7 +138,7 @@ class Chooser:
             return None
         settled = settled_at(taken.segment.source, self._now_ns)
         found = replace(taken, state=replace(taken.state, settled=settled))
-        if state is not None and not isinstance(state, LogState) and state.sha256 == taken.segment.sha256:
+        if isinstance(state, WholeState) and _says_the_same(state, taken.segment):
             touched = replace(state, source=taken.segment.source, settled=settled)
             self._states.update({} if touched == state else {path: touched})
             return None
@@ -230,6 +230,10 @@ class Chooser:
     def _renamed(self, matched: Matched) -> dict[str, FileState]:
         """Return the states that changed by matching alone: new names, and files that are back."""
         return {path: state for path, state in matched.streams.items() if self._progress.files.get(path) != state}
+
+
+def _says_the_same(state: WholeState, segment: Segment) -> bool:
+    return (state.sha256, state.executable) == (segment.sha256, segment.executable)
 
 
 def _pays(taken: list[TakenBytes]) -> bool:

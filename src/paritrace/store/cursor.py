@@ -1,5 +1,7 @@
 """Reading and writing a rank's checkpoint, and whether it and the target tell one story (ST-8a, ST-9)."""
 
+from msgspec.structs import replace
+
 from paritrace.errors import EvidenceError
 from paritrace.files import Files
 from paritrace.store import checkpoint as records
@@ -37,7 +39,7 @@ def save(place: StagedRank, checkpoint: Checkpoint, *, files: Files) -> None:
     Raises:
         HostError: Refused, the old one stands; Failed when the new one could not be forced to disk.
     """
-    files.replace(place.checkpoint, canonical(checkpoint))
+    files.replace(place.checkpoint, canonical(replace(checkpoint, version=records.VERSION)))
 
 
 def _first(place: StagedRank, token: str) -> Checkpoint:

@@ -11,7 +11,7 @@ RECEIPT_FORMAT = "paritrace-store-receipt"
 OWNER_FORMAT = "paritrace-store-owner"
 RUN_FORMAT = "paritrace-store-run"
 NODE_FORMAT = "paritrace-store-node"
-VERSION = "1.0"
+VERSION = "1.1"
 
 
 class SegmentKind(StrEnum):
@@ -53,12 +53,13 @@ class SourceIdentity(Struct, frozen=True, forbid_unknown_fields=True):
     changed_ns: int
 
 
-class Segment(Struct, frozen=True, forbid_unknown_fields=True):
+class Segment(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
     """Bytes `[offset, offset + length)` of one stream.
 
     A stream is named by `origin`, the path under which it was first published, and `version`, counted from 1 per
     origin. `path`: its name when these bytes were taken; it differs from `origin` after a rotation by renaming.
-    `records`: newline-terminated records; None for a whole file, which is not counted in records.
+    `records`: newline-terminated records; None for a whole file, which is not counted in records. `executable`: whoever
+    owns the file may run it; never of a journal (ADR 0053).
     """
 
     path: str
@@ -70,6 +71,7 @@ class Segment(Struct, frozen=True, forbid_unknown_fields=True):
     records: int | None
     sha256: str
     source: SourceIdentity
+    executable: bool = False
 
 
 class Remark(Struct, frozen=True, forbid_unknown_fields=True):

@@ -136,6 +136,8 @@ def _place(folder: Path, checker: Checker, placed: list[Placed], *, files: Files
         path = folder / one.to
         files.mkdir(path.parent)
         files.rename(stream_file(folder, one.key, one.stream), path)
+        if checker.chains[one.key].streams[one.stream].executable:
+            files.make_executable(path)
     if files.exists(folder / _STREAMS):
         files.remove_folder(folder / _STREAMS)
 

@@ -1,6 +1,7 @@
 """Reading the bytes of one segment: where it ends, its digest, and that nothing changed meanwhile (ST-3, ST-4)."""
 
 import hashlib
+import stat
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -126,9 +127,10 @@ def take_file(place: Path, *, path: str, version: int, files: Files) -> TakenByt
         with files.opened(place) as opened:
             before = identity(opened.stat())
             read = _digested(opened.chunks(0, before.num_bytes), counted=False)
-            after = identity(opened.stat())
+            status = opened.stat()
+        after = identity(status)
         if before == after and read.num_bytes == before.num_bytes and identity(files.lstat(place)) == after:
-            return _whole(path, version, read, after)
+            return _whole(path, version, read, after, executable=bool(status.st_mode & stat.S_IXUSR))
     return None
 
 
@@ -137,7 +139,7 @@ def settled_at(source: SourceIdentity, now_ns: int) -> bool:
     return now_ns - max(source.changed_ns, source.modified_ns) > SETTLED_NS
 
 
-def _whole(path: str, version: int, read: _Digested, source: SourceIdentity) -> TakenBytes:
+def _whole(path: str, version: int, read: _Digested, source: SourceIdentity, *, executable: bool) -> TakenBytes:
     segment = Segment(
         path=path,
         origin=path,
@@ -148,8 +150,11 @@ def _whole(path: str, version: int, read: _Digested, source: SourceIdentity) -> 
         records=None,
         sha256=read.sha256,
         source=source,
+        executable=executable,
     )
-    state = WholeState(origin=path, version=version, source=source, sha256=read.sha256, settled=False)
+    state = WholeState(
+        origin=path, version=version, source=source, sha256=read.sha256, settled=False, executable=executable
+    )
     return TakenBytes(segment, read.checksum, state, read.ratio)
 
 
