@@ -12,7 +12,8 @@ from paritrace.attempts.result import Claim, Tipping
 from paritrace.attempts.statistics.anytime import anytime_interval
 from paritrace.attempts.statistics.paired import paired_difference, sign_flip
 from paritrace.attempts.statistics.proportions import mcnemar
-from paritrace.attempts.statistics.records import Absent, Estimate, Interval, NotEstimable
+from paritrace.attempts.statistics.records import Absent, Estimate, NotEstimable
+from paritrace.statistics.records import Interval
 
 Values = Sequence[float] | Array
 ROUNDING = 1e-12  # a mean of verdicts that is smaller is zero

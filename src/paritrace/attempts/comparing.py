@@ -15,11 +15,11 @@ from paritrace.attempts.matching import Task, matching
 from paritrace.attempts.result import Claim, CostDifference, FieldAgreement, OfConfiguration, PairOf
 from paritrace.attempts.statistics.paired import holm, minimum_detectable, paired_difference, sign_flip
 from paritrace.attempts.statistics.proportions import mcnemar
-from paritrace.attempts.statistics.quantiles import t_p_value
 from paritrace.attempts.statistics.records import Absent, Estimate, NotEstimable, TaskOutcomes, TestResult
 from paritrace.attempts.tallies import JudgedTasks, Tally
 from paritrace.correspondence.vocabulary import Agreement
 from paritrace.evidence.coverage import CoverageState
+from paritrace.statistics.intervals import t_p_value
 
 DEFAULT_LEVEL = 0.95
 

@@ -9,9 +9,10 @@ from typing import Annotated, assert_never
 from msgspec import Meta, Struct
 
 from paritrace.attempts.result import AttemptsComparison, Claim, OfConfiguration, PairOf, RuleOutcome, Summary
-from paritrace.attempts.statistics.records import Absent, Estimate, Interval
+from paritrace.attempts.statistics.records import Absent, Estimate
 from paritrace.correspondence.vocabulary import Verdict
 from paritrace.evidence.coverage import CoverageState
+from paritrace.statistics.records import Interval
 
 FORMAT = "paritrace-attempts-gate"
 VERSION = "1.0"

@@ -10,7 +10,7 @@ from paritrace.attempts.accounts import Accounting, AccountingSource, Amount, Co
 from paritrace.attempts.gaps import AttemptGap
 from paritrace.attempts.manifest import Execution
 from paritrace.attempts.origins import Origin
-from paritrace.attempts.plain_json import is_object, parse_lines
+from paritrace.evidence.plain_json import is_object, parse_lines
 
 UNRECORDED = "a currency that was not recorded"
 _Tokens = Annotated[int, Meta(ge=0, le=2**63 - 1)]  # a count below zero is none, and no file that says so is believed

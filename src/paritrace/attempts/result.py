@@ -11,9 +11,10 @@ from paritrace.attempts.manifest import Evaluator, Primary
 from paritrace.attempts.origins import Source
 from paritrace.attempts.statistics.durations import Incidence
 from paritrace.attempts.statistics.pass_at_k import PassAtK
-from paritrace.attempts.statistics.records import Absent, Estimate, Interval, TestResult
+from paritrace.attempts.statistics.records import Absent, Estimate, TestResult
 from paritrace.correspondence.vocabulary import Agreement, Verdict
 from paritrace.evidence.coverage import Coverage, CoverageState
+from paritrace.statistics.records import Interval
 
 SUMMARY_FORMAT = "paritrace-attempts-summary"
 COMPARISON_FORMAT = "paritrace-attempts-comparison"

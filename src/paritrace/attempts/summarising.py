@@ -23,11 +23,12 @@ from paritrace.attempts.statistics.durations import Incidence, incidence_of_pass
 from paritrace.attempts.statistics.means import macro_mean, micro_mean
 from paritrace.attempts.statistics.pass_at_k import PassAtK, pass_at_k
 from paritrace.attempts.statistics.proportions import wilson
-from paritrace.attempts.statistics.records import Absent, Interval, NotEstimable, TaskOutcomes
+from paritrace.attempts.statistics.records import Absent, NotEstimable, TaskOutcomes
 from paritrace.attempts.tallies import JudgedTasks, Tally
 from paritrace.attempts.usage import Tokens, token_figures
 from paritrace.evidence.coverage import Coverage, CoverageState, ExpectedGap, coverage, state
 from paritrace.evidence.gaps import Gap
+from paritrace.statistics.records import Interval
 
 ROUNDING = 1e-12  # relative: a difference of two sums of the same amounts
 MOST_K = 8  # pass@k is given for k = 1, 2, 4, 8 as far as any task has so many attempts

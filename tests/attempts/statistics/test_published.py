@@ -14,8 +14,9 @@ from paritrace.attempts.statistics.means import macro_mean, micro_mean
 from paritrace.attempts.statistics.paired import detectable_effect, holm, paired_difference, sign_flip
 from paritrace.attempts.statistics.pass_at_k import PassAtK, pass_at_k
 from paritrace.attempts.statistics.proportions import clopper_pearson, mcnemar, wilson
-from paritrace.attempts.statistics.quantiles import t_p_value
-from paritrace.attempts.statistics.records import Absent, Estimate, Interval, NotEstimable, TaskOutcomes
+from paritrace.attempts.statistics.records import Absent, Estimate, NotEstimable, TaskOutcomes
+from paritrace.statistics.intervals import t_p_value
+from paritrace.statistics.records import Interval
 
 # cross- less self-fertilised heights of Zea mays, in eighths of an inch (Darwin 1876, as in Fisher 1935, chapter III)
 ZEA_MAYS = (49.0, -67.0, 8.0, 16.0, 6.0, 23.0, 28.0, 41.0, 14.0, 29.0, 56.0, 24.0, 75.0, 60.0, -48.0)

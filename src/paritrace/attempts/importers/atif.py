@@ -7,7 +7,7 @@ from msgspec import Struct
 from paritrace.attempts.accounts import Accounting, AccountingSource, Usage
 from paritrace.attempts.gaps import AttemptGap, Noted
 from paritrace.attempts.origins import Origin
-from paritrace.attempts.plain_json import members
+from paritrace.evidence.plain_json import members
 
 INHERITED = "an earlier trajectory"  # ATIF says that a step was copied, not from where
 

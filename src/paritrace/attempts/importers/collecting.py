@@ -12,8 +12,8 @@ from msgspec.structs import replace
 from paritrace.attempts.importers.reading import Evidence
 from paritrace.attempts.manifest import FORMAT, VERSION, Attempt, Configuration, Manifest
 from paritrace.attempts.origins import Origin
-from paritrace.attempts.plain_json import Refusal
 from paritrace.errors import EvidenceError
+from paritrace.evidence.plain_json import Refusal
 
 MOST_PLANNED = 10_000_000  # attempts of one list; a file that plans more is not believed
 TOO_DEEP = "nested too deep to be read"

@@ -10,8 +10,8 @@ from paritrace.attempts.importers import harbor, inspect, nemo_fabric, records, 
 from paritrace.attempts.importers.collecting import Collecting, Imported, Named
 from paritrace.attempts.importers.inspect_logs import SUFFIXES, is_inspect_log
 from paritrace.attempts.importers.reading import MOST_FILE_BYTES, Evidence
-from paritrace.attempts.plain_json import parse
 from paritrace.errors import EvidenceError, HostError, RequestError
+from paritrace.evidence.plain_json import parse
 from paritrace.files import LOCAL
 
 MOST_LOOKED_AT = 200  # entries of a folder that are looked at to tell whose it is

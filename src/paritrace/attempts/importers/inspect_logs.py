@@ -13,7 +13,7 @@ from paritrace.attempts.importers.inspect_format import Header, Sample
 from paritrace.attempts.importers.inspect_samples import Placed, sample_sha256
 from paritrace.attempts.importers.reading import Evidence
 from paritrace.attempts.origins import Origin
-from paritrace.attempts.plain_json import Parsed, Refusal, elements, members, parse
+from paritrace.evidence.plain_json import Parsed, Refusal, elements, members, parse
 
 SUFFIXES = (".eval", ".json")
 HEADER, STARTED = "header.json", "_journal/start.json"  # the second is all that a killed run leaves of the first

@@ -27,8 +27,8 @@ from paritrace.attempts.manifest import (
     VerdictKind,
 )
 from paritrace.attempts.origins import Origin
-from paritrace.attempts.plain_json import elements, is_object, members
 from paritrace.evidence.digests import sha256_hex
+from paritrace.evidence.plain_json import elements, is_object, members
 
 LETTERS = {"C": 1.0, "I": 0.0, "P": 0.5, "N": 0.0}  # Inspect's CORRECT, INCORRECT, PARTIAL, NOANSWER
 STOPS = {

@@ -9,9 +9,9 @@ from msgspec import Struct
 from paritrace.attempts.importers.inspect_format import Header, Message, ModelEvent, Sample, ToolEvent
 from paritrace.attempts.importers.inspect_samples import attempt_id, task_id, values_of
 from paritrace.attempts.origins import Origin
-from paritrace.attempts.plain_json import elements, is_array, is_object, members
 from paritrace.attempts.trace_steps import Call, message_of, steps_of
 from paritrace.attempts.traces import Trace
+from paritrace.evidence.plain_json import elements, is_array, is_object, members
 
 ATTACHED = "attachment://"  # Inspect keeps long texts once, beside the events
 Kind = TypeVar("Kind", bound=Struct)

@@ -29,7 +29,7 @@ from paritrace.attempts.manifest import (
     VerdictKind,
 )
 from paritrace.attempts.origins import Origin
-from paritrace.attempts.plain_json import members
+from paritrace.evidence.plain_json import members
 
 BUNDLE, TELEMETRY = "result-summary.json", "telemetry-summary.json"
 BUNDLE_SCHEMA = "fabric.harbor.sample/"

@@ -8,9 +8,9 @@ from msgspec import Struct
 
 from paritrace.attempts.gaps import AttemptGap, Noted
 from paritrace.attempts.origins import Origin, Source
-from paritrace.attempts.plain_json import Parsed, Refusal, parse, parse_lines
 from paritrace.errors import HostError, RequestError
 from paritrace.evidence.digests import sha256_hex, sha256_of
+from paritrace.evidence.plain_json import Parsed, Refusal, parse, parse_lines
 from paritrace.files import LOCAL
 
 MOST_FILE_BYTES = 256 << 20  # a document is parsed in memory, at about four times its size

@@ -28,7 +28,7 @@ from paritrace.attempts.manifest import (
     StopKind,
 )
 from paritrace.attempts.origins import Origin
-from paritrace.attempts.plain_json import members
+from paritrace.evidence.plain_json import members
 from paritrace.files import LOCAL
 
 RECORD = "run-record.jsonl"

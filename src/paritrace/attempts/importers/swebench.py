@@ -23,7 +23,7 @@ from paritrace.attempts.manifest import (
     VerdictKind,
 )
 from paritrace.attempts.origins import Origin
-from paritrace.attempts.plain_json import members
+from paritrace.evidence.plain_json import members
 
 EVALUATOR = "swe-bench harness"
 

@@ -32,7 +32,7 @@ from paritrace.attempts.manifest import (
     VerdictKind,
 )
 from paritrace.attempts.origins import Origin
-from paritrace.attempts.plain_json import elements, members
+from paritrace.evidence.plain_json import elements, members
 
 RESULTS, LOCK, METADATA = "results.json", "tb.lock", "run_metadata.json"
 WORKED_SECONDS = 60.0  # an agent that ran so long worked: zero tokens are not believed (D-03)

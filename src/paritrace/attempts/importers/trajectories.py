@@ -12,9 +12,9 @@ from paritrace.attempts.importers.inspect_logs import is_inspect_log, logs_of, r
 from paritrace.attempts.importers.inspect_trajectories import trace_of_sample
 from paritrace.attempts.importers.reading import Evidence
 from paritrace.attempts.origins import Origin
-from paritrace.attempts.plain_json import Refusal
 from paritrace.attempts.trace_steps import Call, message_of, steps_of
 from paritrace.attempts.traces import Trace
+from paritrace.evidence.plain_json import Refusal
 
 
 def trajectories(path: Path, evidence: Evidence) -> Iterator[Trace]:

@@ -3,7 +3,8 @@
 from collections.abc import Sequence
 from math import fsum, log, sqrt
 
-from paritrace.attempts.statistics.records import Absent, Interval, NotEstimable
+from paritrace.attempts.statistics.records import Absent, NotEstimable
+from paritrace.statistics.records import Interval
 
 TUNED_FOR = 100  # the number of tasks at which the interval is narrowest; any choice is valid
 

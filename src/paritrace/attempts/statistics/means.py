@@ -4,8 +4,9 @@ from collections.abc import Sequence
 from math import fsum, sqrt
 
 from paritrace.attempts.statistics.proportions import clopper_pearson
-from paritrace.attempts.statistics.quantiles import t_interval
-from paritrace.attempts.statistics.records import Absent, Estimate, Interval, NotEstimable, TaskOutcomes
+from paritrace.attempts.statistics.records import Absent, Estimate, NotEstimable, TaskOutcomes
+from paritrace.statistics.intervals import t_interval
+from paritrace.statistics.records import Interval
 
 FEW_TASKS = 20  # below it clustered errors are known to be too small: a permutation test is the better answer
 MACRO = "mean over tasks of the mean over their evaluated attempts"

@@ -8,8 +8,8 @@ import numpy as np
 import numpy.typing as npt
 from scipy import optimize, stats
 
-from paritrace.attempts.statistics.quantiles import t_interval
 from paritrace.attempts.statistics.records import Absent, Estimate, NotEstimable, TestResult
+from paritrace.statistics.intervals import t_interval
 
 EXACT_PAIRS = 20  # all 2^20 sign flips are computed up to here, beyond it they are drawn
 NUM_FLIPS = 10_000

@@ -4,7 +4,8 @@ from typing import Literal
 
 from scipy import stats
 
-from paritrace.attempts.statistics.records import Interval, TestResult
+from paritrace.attempts.statistics.records import TestResult
+from paritrace.statistics.records import Interval
 
 
 def wilson(passes: int, num: int, *, level: float) -> Interval:

@@ -5,6 +5,8 @@ from enum import StrEnum
 
 from msgspec import Struct
 
+from paritrace.statistics.records import Interval
+
 
 class NotEstimable(StrEnum):
     """Why a statistic has no value; never 0.0 in its place."""
@@ -30,15 +32,6 @@ class Absent(Struct, frozen=True, omit_defaults=True, tag_field="kind", tag="gap
 
     gap: NotEstimable
     detail: str | None = None
-
-
-class Interval(Struct, frozen=True, tag_field="kind", tag="interval"):
-    """An interval of the population of tasks: what it is made by, and its level."""
-
-    low: float
-    high: float
-    level: float
-    method: str
 
 
 class Estimate(Struct, frozen=True, tag_field="kind", tag="estimate"):

@@ -6,11 +6,12 @@ from paritrace.attempts.details import evaluator_name
 from paritrace.attempts.figures import Sum
 from paritrace.attempts.result import Fractions, OfConfiguration, OfEvaluator, PairOf
 from paritrace.attempts.statistics.durations import Incidence
-from paritrace.attempts.statistics.records import Absent, Estimate, Interval, TestResult
+from paritrace.attempts.statistics.records import Absent, Estimate, TestResult
 from paritrace.evidence.coverage import CoverageState, in_words
 from paritrace.evidence.gaps import Gap
 from paritrace.reports.harmless import harmless
 from paritrace.reports.wording import count
+from paritrace.statistics.records import Interval
 
 TOKEN_NAMES = {
     "input_tokens": "input tokens",

@@ -2,7 +2,7 @@
 
 import pytest
 
-from paritrace.attempts.plain_json import parse, parse_lines
+from paritrace.evidence.plain_json import parse, parse_lines
 
 
 @pytest.mark.parametrize(

@@ -1,8 +1,8 @@
-"""Intervals of Student's t, by SciPy (AT-13)."""
+"""Intervals of Student's t, by SciPy (AT-13, IN-17)."""
 
 from scipy import stats
 
-from paritrace.attempts.statistics.records import Interval
+from paritrace.statistics.records import Interval
 
 
 def t_interval(value: float, error: float, *, df: int, level: float) -> Interval:
