@@ -1,0 +1,118 @@
+"""Whose word and whose clock the events of one trace are: its contexts, and its base time (IN-2, IN-10, B-17)."""
+
+from collections.abc import Iterator, Mapping
+from typing import cast
+
+from paritrace.errors import RequestError
+from paritrace.evidence.ids import Ref
+from paritrace.inference.context import ClockKind, CollectionMode, Context, ContextFacts, Provenance
+from paritrace.inference.identities import derived_id
+from paritrace.inference.importing import Scope
+from paritrace.inference.records import ClockAlignment
+
+SOURCE = "torch.profiler"
+BASE_TIME = "baseTimeNanoseconds"
+_LARGEST = (1 << 63) - 1
+
+
+def uuids_of(text: str, /) -> dict[str, str]:
+    """Read `ORDINAL=UUID,…`.
+
+    Raises:
+        RequestError: Refused, `bad_device_uuid`.
+    """
+    found: dict[str, str] = {}
+    for part in filter(None, (part.strip() for part in text.split(","))):
+        ordinal, equals, uuid = (one.strip() for one in part.partition("="))
+        if not (ordinal and equals and uuid) or ordinal in found:
+            raise RequestError(
+                f"{part!r} names no device", code="bad_device_uuid", fix="write ORDINAL=UUID, one for each ordinal"
+            )
+        found[ordinal] = uuid
+    return found
+
+
+class TraceContexts:
+    """The contexts of one trace. `members` may still be filled while it is read: what is known by then is used.
+
+    All times are of the trace's own clock; where it gives its base time, one alignment says what they are in Unix time.
+    """
+
+    def __init__(
+        self,
+        scope: Scope,
+        /,
+        *,
+        attachment_id: str,
+        members: Mapping[str, object],
+        host: str | None,
+        uuids: Mapping[str, str],
+    ) -> None:
+        self._scope = scope
+        self.attachment_id = attachment_id
+        self._members = members
+        self._host = host
+        self._uuids = uuids
+        self._made: dict[tuple[str, str | None], Context] = {}
+        self.producer = f"kineto:{attachment_id.rpartition(':')[2]}"
+        self.correlation_scope = Ref(self.producer, "trace")
+
+    @property
+    def clock_domain(self) -> str:
+        """The name of the trace's clock."""
+        return f"{self.attachment_id}/clock"
+
+    def event_id(self, place: int, /) -> str:
+        """Return the id of the event at a place in the file."""
+        return f"{self.producer}:{place}"
+
+    def of(self, pid: str, /, *, device: str | None = None) -> Context:
+        """Return the context of a process, and of a device where work ran on one."""
+        key = (pid if device is None else "", device)
+        made = self._made.get(key)
+        if made is None:
+            made = self._made[key] = Context(self._facts(*key))
+        return made
+
+    def base_time(self, members: Mapping[str, object], /) -> Iterator[ClockAlignment]:
+        """Yield what the trace's clock is in Unix time, nothing where the trace does not say it."""
+        base = members.get(BASE_TIME)
+        if not isinstance(base, int) or isinstance(base, bool) or not 0 <= base <= _LARGEST:
+            return
+        yield ClockAlignment(
+            context=self.of(""),
+            event_id=derived_id("alignment", self.attachment_id),
+            from_clock_domain=self.clock_domain,
+            to_clock_domain=f"{self._named_host() or self.attachment_id}/unix_epoch_ns",
+            offset_ns=base,
+            uncertainty_ns=0,
+            metadata={"basis": BASE_TIME},
+        )
+
+    def _facts(self, pid: str, device: str | None) -> ContextFacts:
+        world = self._members.get("distributedInfo")
+        ranks = cast("dict[str, object]", world) if isinstance(world, dict) else {}
+        world_size = _whole(ranks.get("world_size"))
+        return ContextFacts(
+            run_id=self._scope.run_id,
+            session_id=self._scope.session_id,
+            producer_id=self.producer,
+            source=SOURCE,
+            clock_domain=self.clock_domain,
+            clock_kind=ClockKind.DEVICE,
+            collection_mode=CollectionMode.IMPORTED,
+            provenance=Provenance.OBSERVED,
+            host=self._named_host(),
+            device_uuid=None if device is None else self._uuids.get(device),
+            pid=int(pid) if pid.isascii() and pid.isdecimal() and len(pid) < 19 else None,
+            rank=_whole(ranks.get("rank")),
+            world_size=world_size or None,
+        )
+
+    def _named_host(self) -> str | None:
+        named = self._members.get("host_name")
+        return self._host or (named if isinstance(named, str) and named else None)
+
+
+def _whole(value: object) -> int | None:
+    return value if isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= _LARGEST else None
