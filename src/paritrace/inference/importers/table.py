@@ -1,6 +1,24 @@
 """The readers of sources by kind and name: one line each (IN-10 to IN-15)."""
 
+from paritrace.inference.importers import (
+    client_aiperf,
+    client_bench,
+    client_inference_perf,
+    client_sse,
+    metrics,
+    spans,
+    vllm_log,
+)
 from paritrace.inference.importers.kineto import KINETO
 from paritrace.inference.importing import Reader
 
-READERS: tuple[Reader, ...] = (KINETO,)
+READERS: tuple[Reader, ...] = (
+    KINETO,
+    vllm_log.READER,
+    metrics.READER,
+    spans.READER,
+    client_sse.READER,
+    client_bench.READER,
+    client_aiperf.READER,
+    client_inference_perf.READER,
+)
