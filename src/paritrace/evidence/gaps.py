@@ -74,6 +74,7 @@ class RunGap(StrEnum):
     SHARED = "shared"  # the content belongs to every session that names its digest
     UNREADABLE = "unreadable"  # the file could not be read when it was registered
     REMOTE = "remote"  # a url: nothing was read
+    FOLDED = "folded"  # its index holds the digests of its parts, and the row's metadata their fold
     CLOCK_STEPPED_BACK = "clock_stepped_back"
 
 

@@ -121,6 +121,7 @@ class Activity(Event, tag="activity", frozen=True, kw_only=True, omit_defaults=T
 
     `iteration_ref` is the collector's own claim, and given if and only if `attribution` is linked. `correlation_scope`
     names inside what correlation ids are unique (a trace). `thread_id`: the thread of a launch or of host work.
+    `device_id`: the device by its trace's name for it, its only name where the context has no `device_uuid`.
     `intervals`: `(offset from start_ns, duration)`, sorted and apart, of work that was busy only then.
     """
 
@@ -132,6 +133,7 @@ class Activity(Event, tag="activity", frozen=True, kw_only=True, omit_defaults=T
     iteration_ref: Ref | None = None
     correlation_scope: Ref | None = None
     trace_attachment_id: Text | None = None
+    device_id: Text | None = None
     runtime_correlation_id: str | None = None
     cuda_correlation_id: str | None = None
     thread_id: Text | None = None
@@ -194,7 +196,8 @@ class ClockAlignment(
 class Link(Event, tag="link", frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
     """What the rule `rule` derives of one activity: its iteration and by what, or why none (IN-7).
 
-    `evidence`: ids of the events it rests on. A link of a higher rule version, or of more evidence, supersedes.
+    `evidence`: ids of the events it rests on; `supersedes`: ids of links of the same activity that it takes the place
+    of. `candidates` holds the first few of `num_candidates`.
     """
 
     activity_ref: Ref
@@ -205,6 +208,7 @@ class Link(Event, tag="link", frozen=True, kw_only=True, omit_defaults=True, for
     candidates: tuple[Ref, ...] = ()
     num_candidates: Whole = 0
     evidence: tuple[Text, ...] = ()
+    supersedes: tuple[Text, ...] = ()
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -1,9 +1,12 @@
 """Appending to an artifact under an intent: its index says how far it is committed (EV-9, EV-19)."""
 
 import hashlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from enum import StrEnum
+from itertools import chain
 from pathlib import Path
 
+from msgspec import Struct
 from msgspec.structs import replace
 
 from paritrace.errors import EvidenceError
@@ -21,38 +24,83 @@ def index_name(name: str) -> str:
     return f".{name}.index.json"
 
 
+class Added(Struct, frozen=True):
+    """Whole lines to append, more than memory should hold; `chunks` gives them from the start whenever it is called."""
+
+    num_bytes: int
+    sha256: str
+    chunks: Callable[[], Iterable[bytes]]
+
+
+def added(lines: bytes) -> Added:
+    """Return bytes in memory as lines to append."""
+    return Added(len(lines), sha256_hex(lines), lambda: (lines,))
+
+
+class Behind(StrEnum):
+    """What becomes of bytes that stand behind the committed length."""
+
+    LOST = "lost"  # they are a loss of the index, and readers pass over them
+    ADOPTED = "adopted"  # the caller has read them: they are committed with what is appended
+
+
 def append_records(
-    folder: Path, name: str, lines: bytes, *, together: Sequence[NewContent] = (), files: Files = LOCAL
+    folder: Path,
+    name: str,
+    lines: bytes | Added,
+    *,
+    together: Sequence[NewContent | MoreContent] = (),
+    behind: Behind = Behind.LOST,
+    files: Files = LOCAL,
 ) -> Index:
     """Append whole lines to an artifact, and change other files with it; all of it or nothing.
 
     To be called inside `intents.changing`. It costs what the new bytes cost; old ones are hashed by `check_committed`
-    alone. Bytes that stand behind the committed length become a loss of the index and are not cut off; a missing last
-    newline is supplied.
+    alone. No byte that stands there is changed; a missing last newline is supplied.
 
     Raises:
         EvidenceError: Refused: `artifact_cut_off`, `changed_meanwhile`.
         HostError: Refused, nothing changed; Failed, the next opener of the folder finishes it.
     """
-    path = folder / name
-    size = files.size(path) if files.exists(path) else 0
-    before = read_index(folder, name, files=files) or _adopted(path, name, size, files)
-    if size < before.num_bytes:
-        raise _cut_off(path, size, before)
-    lost = (Lost(before.num_bytes, size - before.num_bytes),) if size > before.num_bytes else ()
-    data = lines if _ends_a_line(path, size, files) else NEWLINE + lines
-    after = replace(
-        before,
-        num_bytes=size + len(data),
-        cuts=(*before.cuts, *(one.offset + one.length for one in lost), size + len(data)),
-        folded_sha256=_fold(_folded_with(before, path, lost, files), sha256_hex(data)),
-        losses=(*before.losses, *lost),
-    )
+    after, data = extended(folder, name, lines, behind=behind, files=files)
     stored = files.read_if_present(folder / index_name(name))
     old_sha256 = None if stored is None else sha256_hex(stored)
     index = NewContent(index_name(name), old_sha256, codec.encode_document(after))
-    change_together(folder, (MoreContent(name, size, data), index, *together), files=files)
+    change_together(folder, (data, index, *together), files=files)
     return after
+
+
+def extended(
+    folder: Path, name: str, lines: bytes | Added, *, behind: Behind = Behind.LOST, files: Files = LOCAL
+) -> tuple[Index, MoreContent]:
+    """Return an artifact's index as it is after an append, and what is added to the artifact; nothing is written.
+
+    Raises:
+        EvidenceError: Refused, code `artifact_cut_off`.
+    """
+    path, new = folder / name, added(lines) if isinstance(lines, bytes) else lines
+    size = files.size(path) if files.exists(path) else 0
+    index = read_index(folder, name, files=files) or _adopted(path, name, size, files)
+    if size < index.num_bytes:
+        raise _cut_off(path, size, index)
+    if size > index.num_bytes:
+        found = Lost(index.num_bytes, size - index.num_bytes)
+        losses = (*index.losses, found) if behind is Behind.LOST else index.losses
+        digest = _hashed(path, found.offset, found.length, files)
+        index = replace(_with(index, found.length, digest), losses=losses)
+    mended = not _ends_a_line(path, size, files)
+    if mended:
+        index = _with(index, 1, sha256_hex(NEWLINE))
+    index = _with(index, new.num_bytes, new.sha256) if new.num_bytes else index
+    pieces = chain((NEWLINE,), new.chunks()) if mended else new.chunks()
+    return index, MoreContent(name, size, pieces)
+
+
+def _with(index: Index, num_bytes: int, sha256: str) -> Index:
+    """Return an index that covers so many more bytes."""
+    end = index.num_bytes + num_bytes
+    folded = _fold(index.folded_sha256, sha256)
+    return replace(index, num_bytes=end, cuts=(*index.cuts, end), folded_sha256=folded)
 
 
 def read_index(folder: Path, name: str, *, files: Files = LOCAL) -> Index | None:
@@ -97,13 +145,6 @@ def _adopted(path: Path, name: str, size: int, files: Files) -> Index:
     """Return a first index: what a file without one holds is committed as one append."""
     cuts, folded = ((size,), _fold("", _hashed(path, 0, size, files))) if size else ((), "")
     return Index(format=INDEX_FORMAT, version=VERSION, name=name, num_bytes=size, cuts=cuts, folded_sha256=folded)
-
-
-def _folded_with(before: Index, path: Path, lost: tuple[Lost, ...], files: Files) -> str:
-    folded = before.folded_sha256
-    for one in lost:
-        folded = _fold(folded, _hashed(path, one.offset, one.length, files))
-    return folded
 
 
 def _hashed(path: Path, start: int, length: int, files: Files) -> str:

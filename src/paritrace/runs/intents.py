@@ -1,7 +1,7 @@
 """Several files of a folder that change together: promised first, so that a kill leaves all old or all new (EV-11)."""
 
 import hashlib
-from collections.abc import Generator, Sequence
+from collections.abc import Generator, Iterable, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -11,7 +11,6 @@ from msgspec import Struct
 from paritrace.clock import SYSTEM, Clock
 from paritrace.errors import EvidenceError
 from paritrace.evidence import codec
-from paritrace.evidence.digests import sha256_hex
 from paritrace.evidence.ids import ProcessIdentity
 from paritrace.files import LOCAL, Files
 from paritrace.runs.intent_records import INTENT_FORMAT, VERSION, Extending, Intent, Recovery, Replacing
@@ -32,11 +31,11 @@ class NewContent(Struct, frozen=True):
 
 
 class MoreContent(Struct, frozen=True):
-    """`old_length`: the length of the file to which `data` is added."""
+    """`old_length`: length of the file to which `data` is added; in pieces where it is more than memory should hold."""
 
     name: str
     old_length: int
-    data: bytes
+    data: bytes | Iterable[bytes]
 
 
 @contextmanager
@@ -117,11 +116,15 @@ def _require_old(folder: Path, change: NewContent | MoreContent, files: Files) -
 
 def _staged(folder: Path, number: int, change: NewContent | MoreContent, files: Files) -> Replacing | Extending:
     staged = f"{STAGED_PREFIX}{number}"
-    files.replace(folder / staged, change.data)
-    digest = sha256_hex(change.data)
+    digest, num_bytes = hashlib.sha256(), 0
+    with files.replacing(folder / staged) as replacement:
+        for piece in (change.data,) if isinstance(change.data, bytes) else change.data:
+            replacement.write(piece)
+            digest.update(piece)
+            num_bytes += len(piece)
     if isinstance(change, NewContent):
-        return Replacing(change.name, change.old_sha256, digest, staged)
-    return Extending(change.name, change.old_length, len(change.data), digest, staged)
+        return Replacing(change.name, change.old_sha256, digest.hexdigest(), staged)
+    return Extending(change.name, change.old_length, num_bytes, digest.hexdigest(), staged)
 
 
 def _finish(folder: Path, intent: Intent, files: Files) -> None:
@@ -133,12 +136,15 @@ def _finish(folder: Path, intent: Intent, files: Files) -> None:
 
 
 def _make(folder: Path, change: Replacing | Extending, files: Files) -> None:
-    path, data = folder / change.name, files.read(folder / change.staged)
+    path, staged = folder / change.name, folder / change.staged
     if isinstance(change, Replacing):
-        files.replace(path, data)
+        with files.replacing(path) as replacement:
+            for piece in files.iter_chunks(staged):
+                replacement.write(piece)
         return
     written = max(0, (files.size(path) if files.exists(path) else 0) - change.old_length)
-    files.extend_scratch(path, (data[written:],))
+    with files.opened(staged) as opened:
+        files.extend_scratch(path, opened.chunks(written, change.num_bytes - written))
     files.sync_existing(path)
 
 
@@ -151,12 +157,20 @@ def _state(folder: Path, change: Replacing | Extending, files: Files) -> bool | 
     size = files.size(path) if files.exists(path) else 0
     if size < change.old_length:
         return None
-    tail = b"" if size == change.old_length else _tail(path, change.old_length, files)
-    if sha256_hex(tail) == change.sha256 and len(tail) == change.num_bytes:
+    num_tail = size - change.old_length
+    if num_tail == change.num_bytes and _digest_of(path, change.old_length, num_tail, files) == change.sha256:
         return True
-    staged = files.read_if_present(folder / change.staged) or b""
-    is_whole = sha256_hex(staged) == change.sha256
-    return None if is_whole and not staged.startswith(tail) else False
+    return None if not _begins_as_staged(folder, change, num_tail, files) else False
+
+
+def _begins_as_staged(folder: Path, change: Extending, num_tail: int, files: Files) -> bool:
+    """Say whether what stands behind the old length is a beginning of the staged bytes, or those are not whole."""
+    if not _is_whole(folder, change, files):
+        return True
+    if num_tail > change.num_bytes:
+        return False
+    expected = _digest_of(folder / change.staged, 0, num_tail, files)
+    return _digest_of(folder / change.name, change.old_length, num_tail, files) == expected
 
 
 def _is_whole(folder: Path, change: Replacing | Extending, files: Files) -> bool:
@@ -164,9 +178,13 @@ def _is_whole(folder: Path, change: Replacing | Extending, files: Files) -> bool
     return _digest(folder / change.staged, files) == wanted
 
 
-def _tail(path: Path, start: int, files: Files) -> bytes:
-    with files.opened(path) as opened:
-        return b"".join(opened.chunks(start, opened.stat().st_size - start))
+def _digest_of(path: Path, start: int, length: int, files: Files) -> str:
+    digest = hashlib.sha256()
+    if length:
+        with files.opened(path) as opened:
+            for chunk in opened.chunks(start, length):
+                digest.update(chunk)
+    return digest.hexdigest()
 
 
 def _digest(path: Path, files: Files) -> str | None:

@@ -56,7 +56,8 @@ class Run:
     @property
     def attendance(self) -> tuple[Attendance, ...]:
         """Which ranks left evidence and which did not, restart by restart (CA-16)."""
-        return attendance(self.sessions, captured=self.envelope.metadata.get(CAPTURED_RANKS, ""))
+        captured_here = [view for view in self.sessions if view.row.role is not Role.INFERENCE_CAPTURE]
+        return attendance(captured_here, captured=self.envelope.metadata.get(CAPTURED_RANKS, ""))
 
     def session(self, session_id: str) -> SessionView:
         """Return one session's view; an unknown id is a fault of the caller."""
@@ -77,7 +78,8 @@ class Run:
         """Return a reader of a session's journal; its `account` is final once it was iterated (EV-8)."""
         path = self.session_folder(session_id) / JOURNAL_NAME
         if not self._files.exists(path):
-            recorded = self.session(session_id).row.role is Role.RECORD  # such a session writes a run record alone
+            # such a session writes a run record, or an inference artifact of the run, alone
+            recorded = self.session(session_id).row.role in (Role.RECORD, Role.INFERENCE_CAPTURE)
             return JournalReader((), name=str(path), missing="" if recorded else "no journal was begun")
         chunks = self._files.iter_chunks(path, chunk_bytes=JOURNAL_CHUNK_BYTES)
         size = self._files.size(path)

@@ -24,6 +24,10 @@ def seen_status(row: Session, *, receipt: ReceiptDocument | None, damage: str, l
     """Return the status of a session as a reader may state it; `damage`: why its receipt cannot be read."""
     match row.status:
         case SessionStatus.COMPLETED:
+            if row.role is Role.INFERENCE_CAPTURE:
+                return SeenStatus(
+                    row.status, RECORDED
+                )  # its evidence is appended from outside, and never ends by itself
             if receipt is None:
                 what = "cannot be read" if damage else "is missing"
                 return SeenStatus(SessionStatus.INCOMPLETE, f"incomplete; its receipt {what}")

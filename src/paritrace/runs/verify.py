@@ -9,10 +9,11 @@ from msgspec import Struct
 from paritrace.errors import EvidenceError, HostError
 from paritrace.evidence.digests import PrefixAndWhole, is_sha256, sha256_with_prefix
 from paritrace.evidence.dumps import TENSOR_SUFFIX, TENSORS_FOLDER
-from paritrace.evidence.gaps import Gap
+from paritrace.evidence.gaps import Gap, RunGap
 from paritrace.evidence.journal import Account, Loss
 from paritrace.files import LOCAL, Files
 from paritrace.runs.attendance import Attendance, in_words
+from paritrace.runs.committed import check_committed, read_index
 from paritrace.runs.envelope import (
     ATTACHMENTS_FOLDER,
     JOURNAL_NAME,
@@ -80,6 +81,8 @@ def verify(run: Run, *, files: Files = LOCAL) -> Verification:
     items = [_attachment(row, run, hashing) for row in run.envelope.attachments]
     journals: list[JournalItem] = []
     for view in run.sessions:
+        if view.row.role is Role.INFERENCE_CAPTURE:
+            continue  # its evidence is an artifact of the run, which is looked at as an attachment
         items.append(_receipt(view, run, hashing))
         if view.row.role is Role.RECORD:
             continue  # it has a run record in place of a journal
@@ -134,6 +137,8 @@ def verdict(items: list[Item]) -> Finding:
 def _attachment(row: Attachment, run: Run, hashing: _Hashing) -> Item:
     if row.path is None:
         return Item(row.attachment_id, Finding.NOT_CHECKED, "an address: nothing was read when it was registered")
+    if isinstance(row.sha256, Gap) and row.sha256.gap is RunGap.FOLDED:
+        return _folded(row, row.path, run, hashing.files)
     if isinstance(row.sha256, Gap) or isinstance(row.num_bytes, Gap):
         return Item(row.attachment_id, Finding.NOT_CHECKED, "it could not be read when it was registered")
     try:
@@ -142,6 +147,29 @@ def _attachment(row: Attachment, run: Run, hashing: _Hashing) -> Item:
         return _unreadable(row.attachment_id, error)
     status, detail = _compared(found, row.num_bytes, row.sha256, live=row.live)
     return Item(row.attachment_id, status, detail)
+
+
+def _folded(row: Attachment, path: str, run: Run, files: Files) -> Item:
+    """Look at an artifact that grows by appends: each is hashed again, and their fold is the one registered."""
+    artifact = run.folder / path
+    try:
+        index = read_index(artifact.parent, artifact.name, files=files)
+        if index is None:
+            return Item(row.attachment_id, Finding.NOT_CHECKED, "its index, which has the digests, is not there")
+        if (index.num_bytes, index.folded_sha256) != (row.num_bytes, row.metadata.get("folded_sha256")):
+            return Item(row.attachment_id, Finding.CHANGED, "its index is not the one that was registered")
+        intact = check_committed(artifact.parent, artifact.name, files=files)
+        more = files.size(artifact) - index.num_bytes
+    except EvidenceError as error:
+        return Item(row.attachment_id, Finding.CHANGED, error.message)
+    except HostError as error:
+        return _unreadable(row.attachment_id, error)
+    if not intact:
+        return Item(row.attachment_id, Finding.CHANGED, f"another digest over its {index.num_bytes} bytes")
+    if more > 0:
+        detail = f"live: the committed {index.num_bytes} bytes are intact, {more} more carry no digest"
+        return Item(row.attachment_id, Finding.NOT_CHECKED, detail)
+    return Item(row.attachment_id, Finding.INTACT, f"{index.num_bytes} bytes in {len(index.cuts)} appends")
 
 
 def _compared(found: PrefixAndWhole, num_bytes: int, sha256: str, *, live: bool) -> tuple[Finding, str]:

@@ -44,7 +44,7 @@ def test_the_numbers_of_an_independent_parser_are_met(name: str) -> None:
     }
     assert told == ({expected["record_counts"]} if expected["record_counts"] else set())
     for device, figures in expected["devices"].items():
-        spans = [_span(one) for one in work if one.metadata["device"] == device]
+        spans = [_span(one) for one in work if one.device_id == device]
         assert len(spans) == figures["n"]
         assert sum(end - start for start, end in spans) == figures["summed_ns"]
         assert _union(spans) == figures["busy_ns"]

@@ -42,7 +42,7 @@ class Emitting:
         device = device_of(event)
         graph = text_of(None if args is None else args.graph_id)
         stream = text_of(None if args is None else args.stream) or text_of(event.tid)
-        metadata: dict[str, object] = {"device": device}
+        metadata: dict[str, object] = {}
         if graph not in _NO_GRAPH:
             metadata |= _NO_OP
         return Activity(
@@ -54,6 +54,7 @@ class Emitting:
             name=event.name or None,
             correlation_scope=contexts.correlation_scope,
             trace_attachment_id=contexts.attachment_id,
+            device_id=device or None,
             cuda_correlation_id=correlation_of(event),
             stream_id=stream or None,
             graph_id=None if graph in _NO_GRAPH else graph,

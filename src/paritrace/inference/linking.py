@@ -1,0 +1,247 @@
+"""Which iteration an activity belongs to, by ids and threads, never by time alone: the rule `link/1` (IN-7, IN-24).
+
+Pure, and the same whatever the order of events: the tables are filled from all of them first. What is derived is a
+record of its own; the activities stay what their collectors told.
+"""
+
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple
+
+from paritrace.evidence.ids import Ref
+from paritrace.inference.context import ClockKind, CollectionMode, Context, ContextFacts, Provenance
+from paritrace.inference.identities import derived_id
+from paritrace.inference.link_keys import Key, keys_of, launch_keys_of, why_no_key
+from paritrace.inference.ranges import Range, ThreadRanges
+from paritrace.inference.records import Activity, AnyEvent, Iteration, Link
+from paritrace.inference.vocabulary import Basis, Domain, LinkReason
+
+RULE = "link/1"
+PRODUCER = "paritrace"
+MOST_CANDIDATES = 16  # listed in a link; their number is always there
+HOST_DOMAINS = (Domain.RUNTIME, Domain.CPU)
+
+
+class Launch(NamedTuple):
+    """What is needed of a launch record."""
+
+    event_id: str
+    pid: int | None
+    clock_domain: str
+    thread: str | None
+    start_ns: int | None
+    end_ns: int | None
+
+
+class Found(NamedTuple):
+    """What the rule says of one activity."""
+
+    iteration: Ref | None
+    basis: Basis | None
+    reason: LinkReason | None
+    candidates: tuple[Ref, ...] = ()
+    evidence: tuple[str, ...] = ()
+    detail: str = ""
+
+
+Thread = tuple[str, str, str | None, str, int | None, str | None]  # run, session, trace, clock, pid, thread
+Claims = dict[Key, dict[str | None, dict[Ref, str]]]  # key -> device -> iteration -> event that claims it
+
+
+class LinkTables:
+    """What all events say together: iterations, ranges by thread, launches and claims by key."""
+
+    def __init__(self, events: Iterable[AnyEvent]) -> None:
+        self.iterations: dict[Ref, str] = {}  # -> the smallest id of an event that reports it
+        self._claims: Claims = {}
+        self._launches: dict[Key, dict[str, Launch]] = {}
+        self._anchored: set[Ref] = set()
+        self._refs: list[Ref] = []
+        ranges: dict[Thread, dict[tuple[int, int, Ref], Range]] = {}
+        for event in events:
+            if isinstance(event, Iteration):
+                self._take_iteration(event, ranges)
+            elif isinstance(event, Activity):
+                self._take_activity(event)
+        self._ranges = {thread: ThreadRanges(found.values()) for thread, found in ranges.items()}
+
+    def found(self, activity: Activity) -> Found:
+        """Return the iteration of an activity with its basis, or the reason why it has none."""
+        if activity.iteration_ref is not None:
+            return self._of_claim(activity, activity.iteration_ref)
+        by_id = self._by_id(activity)
+        if by_id is not None and by_id.reason is not LinkReason.DEVICE_DIFFERS:
+            return by_id
+        if activity.domain in HOST_DOMAINS and activity.thread_id is not None:
+            return self._by_range(activity, _launch(activity))
+        by_launch = self._by_launch(activity)
+        return by_launch if by_id is None or by_launch.iteration is not None else by_id
+
+    def _take_iteration(self, event: Iteration, ranges: dict[Thread, dict[tuple[int, int, Ref], Range]]) -> None:
+        ref, known = event.iteration_ref, self.iterations.get(event.iteration_ref)
+        self.iterations[ref] = event.event_id if known is None else min(known, event.event_id)
+        if event.anchor is not None:
+            self._anchored.add(ref)
+        if event.thread_id is None or event.start_ns is None or event.end_ns is None:
+            return
+        facts = event.context.facts
+        thread = (
+            facts.run_id,
+            facts.session_id,
+            event.trace_attachment_id,
+            facts.clock_domain,
+            facts.pid,
+            event.thread_id,
+        )
+        of_thread, key = ranges.setdefault(thread, {}), (event.start_ns, event.end_ns, ref)
+        if key not in of_thread:
+            of_thread[key] = Range(event.start_ns, event.end_ns, len(self._refs))
+            self._refs.append(ref)
+
+    def _take_activity(self, event: Activity) -> None:
+        if event.iteration_ref is not None:
+            for key, device in keys_of(event):
+                of_device = self._claims.setdefault(key, {}).setdefault(device, {})
+                known = of_device.get(event.iteration_ref)
+                of_device[event.iteration_ref] = event.event_id if known is None else min(known, event.event_id)
+        if event.domain is Domain.RUNTIME:
+            for key in launch_keys_of(event):
+                self._launches.setdefault(key, {})[event.event_id] = _launch(event)
+
+    def _of_claim(self, activity: Activity, claimed: Ref) -> Found:
+        reported = self.iterations.get(claimed)
+        if reported is None:
+            return Found(None, None, LinkReason.DANGLING_ITERATION, (claimed,), (activity.event_id,))
+        return Found(claimed, Basis.EXACT_ID, None, (), (activity.event_id, reported))
+
+    def _by_id(self, activity: Activity) -> Found | None:
+        """Return what activities that name an iteration say for its keys, None where none has one of them."""
+        by_key: list[dict[Ref, str]] = []
+        elsewhere: dict[Ref, str] = {}
+        for key, device in keys_of(activity):
+            of_devices = self._claims.get(key, {})
+            by_key.append(of_devices.get(device, {}))
+            for other, claims in of_devices.items():
+                elsewhere |= claims if other != device else {}
+        said = [claims for claims in by_key if claims]
+        if not said:
+            return _undecided(activity, LinkReason.DEVICE_DIFFERS, elsewhere) if elsewhere else None
+        together = {ref: event for claims in said for ref, event in claims.items()}
+        if len(together) > 1:
+            disagree = len(said) > 1 and not set(said[0]) & set(said[1])
+            return _undecided(activity, LinkReason.IDS_DISAGREE if disagree else LinkReason.AMBIGUOUS, together)
+        (ref, event_id), detail = next(iter(together.items())), _device_detail(activity)
+        if ref not in self.iterations:
+            return Found(None, None, LinkReason.DANGLING_ITERATION, (ref,), (activity.event_id, event_id))
+        return Found(ref, Basis.EXACT_ID, None, (), (activity.event_id, event_id, self.iterations[ref]), detail)
+
+    def _by_launch(self, activity: Activity) -> Found:
+        why = why_no_key(activity)
+        if why is not None:
+            return _undecided(activity, why)
+        launches = {
+            launch.event_id: launch
+            for key in launch_keys_of(activity)
+            for launch in self._launches.get(key, {}).values()
+            if activity.context.facts.pid in (None, launch.pid)
+        }
+        if not launches:
+            facts = activity.context.facts
+            if activity.trace_attachment_id is None and (facts.host is None or facts.pid is None):
+                return _undecided(activity, LinkReason.NO_SCOPE)
+            in_trace = activity.trace_attachment_id is not None
+            return _undecided(activity, LinkReason.NO_LAUNCH_RECORD if in_trace else LinkReason.NO_CANDIDATE)
+        if len(launches) > 1:
+            evidence = (activity.event_id, *sorted(launches)[:MOST_CANDIDATES])
+            detail = f"{len(launches)} launches"
+            return Found(None, None, LinkReason.AMBIGUOUS, (), evidence, detail)
+        return self._by_range(activity, next(iter(launches.values())))
+
+    def _by_range(self, activity: Activity, launch: Launch) -> Found:
+        facts = activity.context.facts
+        thread = (
+            facts.run_id,
+            facts.session_id,
+            activity.trace_attachment_id,
+            launch.clock_domain,
+            launch.pid,
+            launch.thread,
+        )
+        ranges = self._ranges.get(thread)
+        evidence = tuple(dict.fromkeys((activity.event_id, launch.event_id)))
+        if ranges is None or launch.start_ns is None or launch.end_ns is None or launch.thread is None:
+            return Found(None, None, LinkReason.OUTSIDE_EVERY_RANGE, (), evidence)
+        refs = sorted(self._refs[number] for number in ranges.holding(launch.start_ns, launch.end_ns))
+        if not refs:
+            return Found(None, None, LinkReason.OUTSIDE_EVERY_RANGE, (), evidence)
+        if len(refs) > 1:
+            return Found(None, None, LinkReason.AMBIGUOUS, tuple(refs), evidence)
+        basis = Basis.STEP_RANGE_ANCHOR if refs[0] in self._anchored else Basis.SAME_THREAD_RANGE
+        return Found(refs[0], basis, None, (), (*evidence, self.iterations[refs[0]]))
+
+
+def link(events: Iterable[AnyEvent], *, tables: LinkTables | None = None) -> Iterator[Link]:
+    """Yield a link for each activity: what iteration it belongs to and by what, or why that is not known.
+
+    Args:
+        events: all of an artifact's, in any order; gone through twice unless `tables` of them are given.
+    """
+    known = LinkTables(events) if tables is None else tables
+    contexts: dict[tuple[str, str], Context] = {}
+    for event in events:
+        if isinstance(event, Activity):
+            facts = event.context.facts
+            key = (facts.run_id, facts.session_id)
+            if key not in contexts:
+                contexts[key] = _context(*key)
+            yield link_record(event, known.found(event), context=contexts[key])
+
+
+def link_record(activity: Activity, found: Found, *, context: Context, supersedes: tuple[str, ...] = ()) -> Link:
+    """Return a link as a record, its id made from its content."""
+    candidates = found.candidates[:MOST_CANDIDATES]
+    content = (found.iteration, found.basis, found.reason, *candidates, found.evidence, found.detail, supersedes)
+    facts = context.facts
+    return Link(
+        context=context,
+        event_id=derived_id("link", facts.run_id, activity.activity_ref, RULE, len(found.candidates), *content),
+        activity_ref=activity.activity_ref,
+        rule=RULE,
+        iteration_ref=found.iteration,
+        basis=found.basis,
+        reason=found.reason,
+        candidates=candidates,
+        num_candidates=len(found.candidates),
+        evidence=found.evidence,
+        supersedes=supersedes,
+        metadata={"detail": found.detail} if found.detail else {},
+    )
+
+
+def _undecided(activity: Activity, reason: LinkReason, candidates: Iterable[Ref] = ()) -> Found:
+    return Found(None, None, reason, tuple(sorted(candidates)), (activity.event_id,))
+
+
+def _device_detail(activity: Activity) -> str:
+    return "" if activity.context.facts.device_uuid is not None else "matched without a device uuid on either side"
+
+
+def _launch(event: Activity) -> Launch:
+    facts = event.context.facts
+    return Launch(event.event_id, facts.pid, facts.clock_domain, event.thread_id, event.start_ns, event.end_ns)
+
+
+def _context(run_id: str, session_id: str) -> Context:
+    """Return the context of links: derived from what was observed, of no host and no time."""
+    return Context(
+        ContextFacts(
+            run_id=run_id,
+            session_id=session_id,
+            producer_id=PRODUCER,
+            source="paritrace infer link",
+            source_version=RULE,
+            clock_domain="untimed",
+            clock_kind=ClockKind.WALL,
+            collection_mode=CollectionMode.PASSIVE,
+            provenance=Provenance.OBSERVED,
+        )
+    )
