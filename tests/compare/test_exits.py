@@ -8,9 +8,11 @@ from torch import nn
 
 import paritrace
 from paritrace.compare.engine import compare
+from paritrace.compare.envelope import MIN_DRAWS
 from paritrace.compare.judged_by import JudgedBy
 from paritrace.compare.judgement import PERTURBED, REPEATS
 from paritrace.compare.result import Comparison, Group, Mark
+from paritrace.compare.settings import Settings
 from paritrace.runs.draws import draw_path, draws_of
 from paritrace.runs.reading import open_run
 
@@ -113,10 +115,10 @@ def baseline(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return run
 
 
-def judged(baseline: Path, candidate: Path) -> Comparison:
+def judged(baseline: Path, candidate: Path, *, ranks: tuple[int, ...] | None = None) -> Comparison:
     a, b = open_run(baseline), open_run(candidate)
     by = JudgedBy(PERTURBED, tuple(open_run(path) for path in draws_of(a.folder)))
-    return compare(a, b, by=by).result
+    return compare(a, b, Settings(ranks=ranks), by=by).result
 
 
 def test_cp8b_a_wrong_epsilon_behind_a_benign_change_is_the_finding(baseline: Path, tmp_path: Path) -> None:
@@ -242,3 +244,23 @@ def test_cp10_the_order_of_draws_does_not_matter(baseline: Path, tmp_path: Path)
     one = compare(a, b, by=JudgedBy(PERTURBED, runs)).result
     other = compare(a, b, by=JudgedBy(PERTURBED, runs[::-1])).result
     assert one == other
+
+
+def test_cp10_the_rate_over_several_ranks_is_one_for_all_of_them(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A draw is one job: on the screen the rate is told as that of all ranks together (CP-9)."""
+    for rank in ("0", "1"):
+        for name, value in (("RANK", rank), ("LOCAL_RANK", rank), ("WORLD_SIZE", "2")):
+            monkeypatch.setenv(name, value)
+        run = capture(tmp_path / "a")
+        for seed in range(1, MIN_DRAWS + 1):
+            capture(draw_path(run, seed), seed=seed)
+        capture(tmp_path / "b", eps=1e-3)
+    both = judged(tmp_path / "a", tmp_path / "b")
+    assert both.ranks_compared == (0, 1)
+    assert both.findings[0].strength.endswith("; false at most 1 in 5, all ranks together")
+    assert both.envelope is not None
+    assert both.envelope.false_rate == 1 / (MIN_DRAWS + 1)
+    alone = judged(tmp_path / "a", tmp_path / "b", ranks=(1,))
+    assert alone.findings[0].strength.endswith("; false at most 1 in 5")

@@ -9,14 +9,18 @@ WHOLE = 100.0  # from here on a ratio is told as a whole number
 MAX_TOLD = 2  # arguments and results by name; the rest is counted
 
 
-def beyond(excess: Excess, gain: Gain | None, *, num_draws: int, kind: str) -> str:
-    """Of what leaves the envelope: how far, what came into a call, and how often that happens without a cause."""
+def beyond(excess: Excess, gain: Gain | None, *, num_draws: int, kind: str, jointly: bool) -> str:
+    """Of what leaves the envelope: how far, what came into a call, and how often that happens without a cause.
+
+    `jointly`: several ranks were compared, and the rate is that of all of them together.
+    """
     if excess.figure == APPEARED:
         return f"beyond {ROUND_OFF[kind]}: values that are not finite, in none of {num_draws} {kind}"
     came_in = "" if gain is None else f"; {_came_in(gain)}"
+    over = ", all ranks together" if jointly else ""
     return (
         f"beyond {ROUND_OFF[kind]}: {_told(excess)}{_shift(excess)}; the most extreme of {num_draws} left-out {kind}"
-        f" reached {excess.reached:.1f}{came_in}; false at most 1 in {num_draws + 1}"
+        f" reached {excess.reached:.1f}{came_in}; false at most 1 in {num_draws + 1}{over}"
     )
 
 

@@ -9,9 +9,9 @@ from math import inf
 from paritrace.compare.blames import Blame
 from paritrace.compare.choices import Choice, first_choice, told_choice
 from paritrace.compare.describe import pair_difference
-from paritrace.compare.envelope import MIN_DRAWS, Envelope
+from paritrace.compare.envelope import MIN_DRAWS, Envelope, Excess
 from paritrace.compare.exits import Exit, Judged, judge, parents
-from paritrace.compare.gains import gain_of, gain_reached
+from paritrace.compare.gains import Gain, gain_of, gain_reached
 from paritrace.compare.judged_words import (
     PERTURBED,
     REPEATS,
@@ -38,7 +38,8 @@ _NUMBER = re.compile(r"[0-9]+")
 class RankJudgement:
     """One rank of the candidate against the baseline's draws; `judged` is None where the draws make no envelope.
 
-    `measured` is there while the rank's calls are; `kept` is what remains.
+    `measured` is there while the rank's calls are; `kept` is what remains. `jointly`: the draws' limits are those of
+    several ranks, so that one rate holds for all of them together.
     """
 
     kind: str
@@ -46,23 +47,32 @@ class RankJudgement:
     judged: Judged | None
     measured: Measured | None = None
     choice: Choice | None = None
+    jointly: bool = False
 
     @property
     def round_off(self) -> str:
         return ROUND_OFF[self.kind]
+
+    def beyond(self, excess: Excess, gain: Gain | None = None) -> str:
+        """The strength of what leaves the envelope, in words."""
+        return beyond(excess, gain, num_draws=self.num_draws, kind=self.kind, jointly=self.jointly)
 
     def kept(self) -> "RankJudgement":
         """Without the calls."""
         return replace(self, measured=None)
 
 
-def judgement(of: RankComparison, envelope: Envelope | None, *, kind: str, num_draws: int) -> RankJudgement:
+def judgement(
+    of: RankComparison, envelope: Envelope | None, *, kind: str, num_draws: int, jointly: bool = False
+) -> RankJudgement:
     """Judge one rank."""
     if envelope is None:
         return RankJudgement(kind=kind, num_draws=num_draws, judged=None)
     measured, choice = Measured(of.sides, envelope), first_choice(of)
     judged = judge(measured, choice)
-    return RankJudgement(kind=kind, num_draws=num_draws, judged=judged, measured=measured, choice=choice)
+    return RankJudgement(
+        kind=kind, num_draws=num_draws, judged=judged, measured=measured, choice=choice, jointly=jointly
+    )
 
 
 def judged_items(of: RankComparison, items: list[Placed], by: RankJudgement) -> list[Placed]:
@@ -99,9 +109,7 @@ def exits_of(of: RankComparison, by: RankJudgement) -> list[Placed]:
     states = [] if calls else state_exits(of, by.judged)
     choices = [] if by.choice is None or calls or states else [_choice(of, by.choice, by)]
     return [*calls, *choices] + [
-        item._replace(strength=beyond(item.excess, None, num_draws=by.num_draws, kind=by.kind))
-        for item in states
-        if item.excess is not None
+        item._replace(strength=by.beyond(item.excess)) for item in states if item.excess is not None
     ]
 
 
@@ -124,7 +132,7 @@ def _exit(of: RankComparison, found: Exit, by: RankJudgement, judged: Judged, me
         pair_difference(of, found.call, Blame(Group.EXCEEDS, told_otherwise(measured.one_sided(found.call)))),
         _later(of, judged, found.call),
         ("call", found.call),
-        strength=beyond(found.excess, gain, num_draws=by.num_draws, kind=by.kind),
+        strength=by.beyond(found.excess, gain),
         excess=found.excess,
         gain=gain,
     )

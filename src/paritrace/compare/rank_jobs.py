@@ -134,4 +134,4 @@ def _judgement(of: RankComparison, by: Envelopes | None) -> RankJudgement | None
         return None
     envelope = by.around(of.sides.baseline.recorded)
     num_draws = by.num_draws if envelope is None else envelope.num_draws
-    return judgement(of, envelope, kind=by.kind, num_draws=num_draws)
+    return judgement(of, envelope, kind=by.kind, num_draws=num_draws, jointly=by.limits is not None)

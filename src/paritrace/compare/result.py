@@ -208,7 +208,8 @@ class Finding(Struct, frozen=True):
 class EnvelopeUsed(Struct, frozen=True):
     """What the candidate was judged by: runs of the baseline, perturbed or repeated (CP-10, CP-10a).
 
-    `false_rate` is the largest probability that a candidate which is one more draw leaves it anywhere, per rank.
+    `false_rate` is the largest probability that a candidate which is one more draw leaves it anywhere, on any of
+    the compared ranks: it is one rate for all of them together.
     `judged` outputs and figures of steps have a width to be judged by; `largest` is the furthest of them, in what stays
     inside. `why` says why nothing was judged, where nothing was.
     """
