@@ -137,6 +137,52 @@ def test_cp26_an_output_that_no_gradient_reached_takes_no_part_in_the_backward(t
     assert np.array_equal(ours.arrays["recorded_gradient/args[0]"], theirs.arrays["recorded_gradient/args[0]"])
 
 
+def replays_of(
+    folder: Path, modules: tuple[nn.Module, nn.Module], x: torch.Tensor, gradients: dict[str, torch.Tensor]
+) -> JudgedCall:
+    """Both modules on what the first was given, with these gradients recorded at its outputs."""
+    held = {path: kept(gradient, folder) for path, gradient in gradients.items()}
+    task = task_of(golden_of(modules[0], folder, x), folder, gradients=held)
+    request = request_of(task, output=folder)
+    replays = [answer(one, task, request, args=(), kwargs={}) for one in modules]
+    ours, theirs = (answered(*found, folder / f"{place}") for place, found in enumerate(replays))
+    return judged_call(ours, theirs, rank=0, step=0, number=0)
+
+
+@pytest.mark.parametrize("recorded", [True, False])
+def test_cp26_what_reaches_an_output_through_another_one_is_put_in_once(tmp_path: Path, recorded: bool) -> None:
+    """Attention weights that are handed out have a gradient of their own: the part that comes from what they make."""
+    x = torch.randn(4, 16).requires_grad_()
+    gradients = {"out[0]": torch.randn(4, 16), "out[1]": torch.empty(0)}
+    gradients["out[1]"] = (gradients["out[0]"] @ x.T).detach()
+    modules = (WithWeights(hands_out=True), WithWeights(hands_out=False))
+    call = replays_of(tmp_path, modules, x, gradients if recorded else {})
+    found = {tensor.path: tensor.functions for tensor in call.tensors}
+    assert found == {"out[0]": Functions.EQUAL, "args[0]": Functions.EQUAL}
+    assert [remark for remark in call.remarks if "random" not in remark] == ["only the baseline has out[1]"]
+
+
+def test_cp26_a_gradient_from_elsewhere_takes_the_place_of_what_comes_through(tmp_path: Path) -> None:
+    x = torch.randn(4, 16).requires_grad_()
+    module = WithWeights(hands_out=True)
+    gradients = {"out[0]": torch.randn(4, 16), "out[1]": torch.randn(4, 4)}
+    held = {path: kept(gradient, tmp_path) for path, gradient in gradients.items()}
+    task = task_of(golden_of(module, tmp_path, x), tmp_path, gradients=held)
+    found, pieces = answer(module, task, request_of(task, output=tmp_path), args=(), kwargs={})
+    made, weights = module(x)
+    through = (gradients["out[0]"] @ x.T).detach()
+    outside = [gradients["out[0]"], gradients["out[1]"] - through]
+    right = torch.autograd.grad([made, weights], x, outside)[0].double().numpy()
+    values = answered(found, pieces, tmp_path / "x").arrays
+    assert np.allclose(values["recorded_gradient/args[0]"], right, rtol=1e-4, atol=1e-5)
+    assert found.begun == ("out[0]", "out[1]")
+    (tmp_path / "b").mkdir()
+    other = replays_of(tmp_path / "b", (module, WithWeights(hands_out=False)), x, gradients)
+    (gradient,) = [tensor for tensor in other.tensors if tensor.gradient]
+    assert gradient.functions is Functions.UNDETERMINED
+    assert gradient.why == "the backward begins at out[0], out[1] of the baseline and at out[0] of the candidate"
+
+
 class Ordered(nn.Module):
     """A sum of many terms, front to back or by torch: one function, rounded otherwise."""
 

@@ -76,6 +76,9 @@ def _judged(own: ReplayedTensor, other: ReplayedTensor, baseline: Answer, candid
         apart=None,
         apart_float64=None,
     )
+    unlike = _begun_otherwise(baseline, candidate) if own.gradient else ""
+    if unlike:
+        return _with(made, why=unlike)
     if ours.shape != theirs.shape:
         return _with(made, functions=Functions.DIFFERENT, why=f"the candidate's shape is {list(other.shape)}")
     equal = own.dtype == other.dtype and _same_values(ours, theirs)
@@ -95,6 +98,15 @@ def _judged(own: ReplayedTensor, other: ReplayedTensor, baseline: Answer, candid
         equal=equal,
         narrow=_narrow(baseline, candidate),
     )
+
+
+def _begun_otherwise(baseline: Answer, candidate: Answer) -> str:
+    """Why gradients of the two sides are not held against each other; "" where the same outputs were given theirs."""
+    ours, theirs = (answer.replayed.begun for answer in (baseline, candidate))
+    if set(ours) == set(theirs):
+        return ""
+    names = [", ".join(one) or "no output" for one in (ours, theirs)]
+    return f"the backward begins at {names[0]} of the baseline and at {names[1]} of the candidate"
 
 
 def _against_reference(

@@ -35,7 +35,8 @@ def answer(
         return replace(found, refused=error.message), {}
     except Exception as error:  # noqa: BLE001  whatever the module does with inputs that are not its own, is the answer
         return replace(found, refused=f"the call raised {short(error)}"), {}
-    found = replace(found, not_forced=forced.not_forced, no_gradients=plain.no_gradients, drawn=plain.drawn)
+    back = plain.backward
+    found = replace(found, not_forced=forced.not_forced, no_gradients=back.why_none, begun=back.begun, drawn=back.drawn)
     pieces = dict(_pieces(plain, replays.RECORDED))
     found, wide = _reference(found, forced, request)
     pieces.update(_pieces(wide, replays.WIDE))
@@ -106,7 +107,7 @@ def _generator(forced: Forced) -> dict[str, Piece]:
 
 
 def _described(computed: Computed) -> Iterator[ReplayedTensor]:
-    for gradient, tensors in ((False, computed.outputs), (True, computed.gradients)):
+    for gradient, tensors in ((False, computed.outputs), (True, computed.backward.gradients)):
         for path, tensor in tensors.items():
             yield ReplayedTensor(path, dtype_name(tensor), tuple(tensor.shape), gradient)
 
@@ -114,7 +115,7 @@ def _described(computed: Computed) -> Iterator[ReplayedTensor]:
 def _pieces(computed: Computed, head: str) -> Iterator[tuple[str, Piece]]:
     for path, tensor in computed.outputs.items():
         yield f"{head}/{path}", exact(_widest(tensor))
-    for path, tensor in computed.gradients.items():
+    for path, tensor in computed.backward.gradients.items():
         yield f"{head}{replays.GRADIENT}/{path}", exact(_widest(tensor))
 
 

@@ -8,20 +8,18 @@ from collections.abc import Generator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import torch
 from torch.utils import _pytree as pytree
 
 from paritrace.capture.pytorch.flatten import tensors
-from paritrace.capture.pytorch.internals import without_dispatch_modes
 from paritrace.capture.pytorch.lifting import Lifted, lifted
+from paritrace.capture.pytorch.replay_gradients import Backward, backward
 from paritrace.capture.pytorch.replay_members import Members, forced_members, own_members
 from paritrace.capture.pytorch.replay_values import Values, generators_set
 from paritrace.evidence.dumps import tree_of
 from paritrace.evidence.replays import ReplayTask
-
-COTANGENT_SEED = 20_260  # of gradients that stand in for those that were not recorded: the same in every replay
 
 
 @dataclass(frozen=True)
@@ -44,14 +42,15 @@ class Forced:
         return next((dtype for dtype in (torch.bfloat16, torch.float16) if dtype in found), torch.float32)
 
 
+NO_BACKWARD = Backward({})
+
+
 @dataclass
 class Computed:
-    """Outputs and gradients by path; `no_gradients` says why there are none."""
+    """Outputs by path, and what the backward gave, if it was asked for."""
 
     outputs: dict[str, torch.Tensor] = field(default_factory=dict[str, torch.Tensor])
-    gradients: dict[str, torch.Tensor] = field(default_factory=dict[str, torch.Tensor])
-    no_gradients: str = ""
-    drawn: tuple[str, ...] = ()  # outputs whose gradient was not recorded: a random one stands in
+    backward: Backward = NO_BACKWARD
     random: int = 0
     narrow: tuple[str, ...] = ()
 
@@ -95,10 +94,7 @@ def compute(forced: Forced, *, wide: bool, gradients: bool) -> Computed:
         result.outputs = dict(tensors(output, "out"))
         if gradients:
             wanted = _asking(forced, copies)
-            result.gradients, result.no_gradients = _gradients(result.outputs, wanted, forced.cotangents)
-            if result.gradients:
-                ends = _ends(result.outputs, forced.cotangents)
-                result.drawn = tuple(path for path in ends if path not in forced.cotangents)
+            result.backward = backward(result.outputs, wanted, forced.cotangents)
     if mode is not None:
         result.random, result.narrow = mode.random, tuple(mode.narrow)
     return result
@@ -173,39 +169,3 @@ def _asking(forced: Forced, copies: _Copies) -> dict[str, torch.Tensor]:
     named = dict(forced.tensors)
     named.update({forced.members.recorded[name]: tensor for name, tensor in forced.members.tensors.items()})
     return {path: copies(tensor) for path, tensor in named.items() if tensor.requires_grad}
-
-
-def _gradients(
-    outputs: dict[str, torch.Tensor], wanted: dict[str, torch.Tensor], cotangents: Mapping[str, torch.Tensor]
-) -> tuple[dict[str, torch.Tensor], str]:
-    ends = _ends(outputs, cotangents)
-    if not ends or not wanted:
-        return {}, "no output asks for a gradient" if not ends else "no input and no parameter asks for a gradient"
-    given = [_cotangent(path, tensor, cotangents) for path, tensor in ends.items()]
-    try:
-        found = torch.autograd.grad(list(ends.values()), list(wanted.values()), given, allow_unused=True)
-    except RuntimeError as error:
-        return {}, f"the backward raised: {_short(error)}"
-    held = cast(tuple[torch.Tensor | None, ...], found)
-    return {path: tensor for path, tensor in zip(wanted, held, strict=True) if tensor is not None}, ""
-
-
-def _ends(outputs: dict[str, torch.Tensor], recorded: Mapping[str, torch.Tensor]) -> dict[str, torch.Tensor]:
-    """The outputs that the backward starts from: those that a gradient reached; where none was recorded, all."""
-    asking = {path: tensor for path, tensor in outputs.items() if tensor.requires_grad and tensor.is_floating_point()}
-    return {path: tensor for path, tensor in asking.items() if path in recorded} or asking
-
-
-def _cotangent(path: str, output: torch.Tensor, recorded: Mapping[str, torch.Tensor]) -> torch.Tensor:
-    """The gradient that reached this output in the recorded run; where none did, the same random one in each replay."""
-    known = recorded.get(path)
-    if known is not None and known.shape == output.shape:
-        return known.detach().to(output.dtype)
-    with without_dispatch_modes():  # the same numbers in float64, and no draw of the module's
-        seeded = torch.Generator().manual_seed(COTANGENT_SEED)
-        drawn = torch.randn(output.shape, generator=seeded, dtype=torch.float32)
-    return drawn.to(device=output.device, dtype=output.dtype)
-
-
-def _short(error: BaseException) -> str:
-    return f"{type(error).__name__}: {' '.join(str(error).split())[:200]}"
