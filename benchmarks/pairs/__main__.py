@@ -1,4 +1,5 @@
-"""`python -m benchmarks.pairs [-o FILE] [--only WORDS]`: makes every pair, compares it, and checks the answer."""
+"""`python -m benchmarks.pairs [-o FILE] [--only WORDS] [--other PYTHON]`: makes every pair, compares it, and checks the
+answer. The pair of two torch versions needs an interpreter with another one, and is left out without."""
 
 import argparse
 import subprocess
@@ -23,6 +24,8 @@ from paritrace.runs.reading import open_run
 
 DRAWS = 8
 RANKED_SECONDS = 300
+OTHER_SECONDS = 600  # a torch of that size that is imported for the first time
+ONE = "one"  # the variant that the other interpreter captures
 TRAINING = Path(__file__).with_name("training.py")
 
 
@@ -47,7 +50,10 @@ def with_draws(run: Path, variant: Variant) -> Path:
     return run
 
 
-def captured(pair: Pair, place: Path) -> tuple[Path, Path]:
+def captured(pair: Pair, place: Path, *, other: str) -> tuple[Path, Path]:
+    if pair.by_other:
+        subprocess.run([other, str(TRAINING), str(place), ONE], check=True, timeout=OTHER_SECONDS, capture_output=True)
+        return with_draws(place / "baseline", pair.baseline), place / ONE
     if pair.ranked != ("", ""):
         for ranks, name in zip(pair.ranks, pair.ranked, strict=True):
             launcher = ("-m", "torch.distributed.run", "--standalone", "--nproc-per-node", str(ranks))
@@ -61,8 +67,8 @@ def captured(pair: Pair, place: Path) -> tuple[Path, Path]:
     return found[0], found[1]
 
 
-def judged(pair: Pair, place: Path) -> Comparison:
-    paths = captured(pair, place)
+def judged(pair: Pair, place: Path, *, other: str) -> Comparison:
+    paths = captured(pair, place, other=other)
     a, b = (open_run(path) for path in paths)
     by = None
     if pair.draws:
@@ -74,10 +80,10 @@ def judged(pair: Pair, place: Path) -> Comparison:
     return compare(a, b, settings, by=by).result
 
 
-def row_of(pair: Pair) -> Row:
+def row_of(pair: Pair, *, other: str) -> Row:
     started = time.monotonic()
     with TemporaryDirectory() as place:
-        result = judged(pair, Path(place))
+        result = judged(pair, Path(place), other=other)
     found = Row(pair=pair, result=result, as_expected=pair.rule(result), seconds=time.monotonic() - started)
     print(f"{'ok  ' if found.as_expected else 'NOT '} {pair.name}: {told(result)}", file=sys.stderr, flush=True)
     return found
@@ -106,8 +112,8 @@ TAIL = """Read the answers for what they are:
   attention feeds, and says that code without a record made the difference; with operators it names the attention.
 - Behind another discrete choice, as of tied experts, no size is judged.
 - Layouts are related by fold: sums over elements see no order, and activations have no verdict.
-- Two torch versions are not among them: an older release comes from the usual index only as a build for CUDA, half a
-  gigabyte and several more of what it loads, and was not installed beside this one.
+- The other torch is a build for CUDA (the usual index has no other of an older release), run on the same processor.
+  Between releases whose kernels round otherwise, the same pair would differ and be judged by the draws.
 """
 
 HEAD = """# Pairs of runs as engineers make them
@@ -117,8 +123,11 @@ training is a tiny Llama of transformers (2 layers) or a small model with routed
 made by one command, which checks each answer by a rule in `benchmarks/pairs/pairs.py`:
 
 ```sh
-python -m benchmarks.pairs -o docs/explanation/real-pairs.md
+python -m benchmarks.pairs --other .venv-other/bin/python -o docs/explanation/real-pairs.md
 ```
+
+`--other` names an interpreter with another version of torch, beside which the requirements of paritrace and
+transformers are installed; without it the pair of two torch versions is left out.
 
 "Undetermined" is the share of calls on both sides that have no partner. A pair whose answer is not as expected stands
 here all the same.
@@ -130,9 +139,11 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("-o", "--output", type=Path, help="write the page there")
     parser.add_argument("--only", default="", help="pairs whose name holds this")
+    parser.add_argument("--other", default="", metavar="PYTHON", help="an interpreter with another version of torch")
     args = parser.parse_args()
     torch.set_num_threads(1)
-    rows = [row_of(pair) for pair in PAIRS if args.only in pair.name]
+    pairs = [pair for pair in PAIRS if args.only in pair.name and (args.other or not pair.by_other)]
+    rows = [row_of(pair, other=args.other) for pair in pairs]
     right = sum(row.as_expected for row in rows)
     tail = f"\n\n{right} of {len(rows)} are as expected, with torch {torch.__version__}.\n\n{TAIL}"
     text = HEAD + table(rows) + tail

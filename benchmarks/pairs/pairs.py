@@ -15,7 +15,8 @@ Rule = Callable[[Comparison], bool]
 class Pair:
     """`draws`: whose perturbed runs judge: "baseline", "candidate" (by `--envelope`), or "" where layouts differ.
 
-    `ranked`: names of variants that torchrun starts on two ranks, or on one.
+    `ranked`: names of variants that torchrun starts on two ranks, or on one. `by_other`: the candidate is captured by
+    another interpreter, with another version of torch.
     """
 
     name: str
@@ -26,6 +27,7 @@ class Pair:
     draws: str = "baseline"
     ranks: tuple[int, int] = (1, 1)
     ranked: tuple[str, str] = ("", "")
+    by_other: bool = False
 
 
 def of_group(result: Comparison, group: Group) -> list[Finding]:
@@ -78,6 +80,11 @@ def fused_inside(result: Comparison) -> bool:
 
 def choice_and_no_fault(result: Comparison) -> bool:
     return not of_group(result, Group.EXCEEDS)
+
+
+def versions_told(result: Comparison) -> bool:
+    told = any((change.kind, change.name) == ("package", "torch") for change in result.changed)
+    return told and (nothing_beyond(result) or result.counts.different == 0) and not of_group(result, Group.EXCEEDS)
 
 
 LLAMA = Variant()
@@ -190,5 +197,13 @@ PAIRS = (
         draws="",
         ranks=(1, 2),
         ranked=("one", "tp"),
+    ),
+    Pair(
+        name="two versions of torch",
+        baseline=LLAMA,
+        candidate=LLAMA,
+        expert="The version is told; kernels that round otherwise stay inside round-off.",
+        rule=versions_told,
+        by_other=True,
     ),
 )
