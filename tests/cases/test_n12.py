@@ -73,6 +73,7 @@ def test_n12_float32_names_the_norm_and_the_attention(tmp_path: Path, levels: tu
     screen = first_screen(result)
     assert "ratio" in screen
     assert "bias" in screen
+    assert "inside round-off" in screen, "the line of the attention says that it is no fault"
     assert len(screen.splitlines()) <= 34
     plain = judged(baseline, train(tmp_path / "plain", replace(recipe, attention="sdpa")))
     assert plain.envelope is not None

@@ -15,6 +15,7 @@ from paritrace.compare.result import (
     Comparison,
     Counts,
     DifferenceClass,
+    EnvelopeUsed,
     Finding,
     Group,
     Mark,
@@ -44,6 +45,27 @@ def test_cp29_finding_then_strength_then_ladder() -> None:
     assert lines[0] == "[F1]        The runs part at step 0, forward, in encoder.layers.2.self_attn (rank 0)."
     assert lines[1].strip().startswith("bits only: no perturbed baseline was recorded")
     assert next(line for line in lines[2:] if line).startswith("[ladder]")
+
+
+@pytest.mark.parametrize(
+    ("reached", "kind", "how"),
+    [
+        (7.0, "perturbed baselines", "inside round-off"),
+        (2.0, "perturbed baselines", "beyond round-off"),
+        (2.0, "repeats", "beyond noise"),
+        (None, "repeats", "values differ"),
+    ],
+)
+def test_n12_a_further_finding_says_how_it_was_judged(reached: float | None, kind: str, how: str) -> None:
+    """A difference of 1e-2 that an envelope explains must not read like one that nothing does."""
+    made = comparisons.parted()
+    first, second = made.findings
+    place = replace(second.place, difference_class=DifferenceClass.VALUES)
+    second = replace(second, place=place, ratio=None if reached is None else 5.0, reached=reached)
+    used = EnvelopeUsed(kind=kind, num_draws=8)
+    screen = first_screen(replace(made, findings=(first, second), envelope=used))
+    line = next(line for line in screen.splitlines() if line.startswith("[F2]"))
+    assert how in line
 
 
 def test_cp29_ladder_has_one_mark_per_rung_in_order() -> None:

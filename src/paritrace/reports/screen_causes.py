@@ -9,7 +9,19 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from paritrace.compare.result import Change, Comparison, Finding, Mark, OneSided, Outside, SlotDifference
+from paritrace.compare.judged_words import ROUND_OFF
+from paritrace.compare.repeats import is_beyond
+from paritrace.compare.result import (
+    Change,
+    Comparison,
+    DifferenceClass,
+    EnvelopeUsed,
+    Finding,
+    Mark,
+    OneSided,
+    Outside,
+    SlotDifference,
+)
 from paritrace.evidence.spans import ranges
 from paritrace.reports.harmless import ELLIPSIS, harmless, shorten, shorten_path, width_of
 from paritrace.reports.layout import CONTENT, MARGIN, WIDTH, Section
@@ -120,24 +132,26 @@ def other_findings(comparison: Comparison, /) -> Section:
     findings = comparison.findings[1:] if is_finding(comparison) else comparison.findings
     if not findings:
         return Section(anchor="findings", lines=())
-    return Section(anchor="findings", lines=tuple(_table(findings)), keep=2, most=7, spaced=True, bare=True)
+    return Section(
+        anchor="findings", lines=tuple(_table(findings, comparison.envelope)), keep=2, most=7, spaced=True, bare=True
+    )
 
 
-def _table(findings: tuple[Finding, ...]) -> list[str]:
+def _table(findings: tuple[Finding, ...], used: EnvelopeUsed | None) -> list[str]:
     table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False, width=WIDTH)
     for heading, width in (("", MARGIN - 2), ("step", 5), ("phase", 9), ("rank", 4), ("also parts at", 32)):
         table.add_column(heading, no_wrap=True, width=width)
     table.add_column("how", no_wrap=True, width=16)
     table.add_column("size", no_wrap=True, width=8)
     for finding in findings:
-        table.add_row(*(Text(cell) for cell in _row(finding)))
+        table.add_row(*(Text(cell) for cell in _row(finding, used)))
     console = Console(file=StringIO(), width=WIDTH, color_system=None, force_terminal=False, legacy_windows=False)
     with console.capture() as drawn:
         console.print(table)
     return [line.rstrip() for line in drawn.get().splitlines()]
 
 
-def _row(finding: Finding) -> list[str]:
+def _row(finding: Finding, used: EnvelopeUsed | None) -> list[str]:
     place = finding.place
     where = f"{short_function(place.function)} {f'in {place.module}' if place.module else f'at {source_place(place)}'}"
     return [
@@ -146,9 +160,19 @@ def _row(finding: Finding) -> list[str]:
         shorten(place.phase, width=9),
         shorten(ranges(finding.ranks or (place.rank,)), width=4),
         shorten(where, width=32),
-        shorten("collectives" if place.collective else CLASSES[place.difference_class], width=16),
+        shorten(_how(finding, used), width=16),
         _largest(place.slots),
     ]
+
+
+def _how(finding: Finding, used: EnvelopeUsed | None) -> str:
+    """The class of the difference; of mere values, what judged them says: `inside round-off`."""
+    place = finding.place
+    if place.collective:
+        return "collectives"
+    if used is None or finding.ratio is None or place.difference_class is not DifferenceClass.VALUES:
+        return CLASSES[place.difference_class]
+    return f"{'beyond' if is_beyond(finding) else 'inside'} {ROUND_OFF[used.kind]}"
 
 
 def _largest(slots: tuple[SlotDifference, ...]) -> str:
