@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from paritrace.compare.renamings import Of, Renaming, parse_map, without_conflicts
+from paritrace.compare.renamings import Of, Renaming, parse_map, parse_maps, without_conflicts
 from paritrace.compare.result import Agreement, Basis, Status
 from paritrace.compare.rows import CallRow, Compared, Side
 from paritrace.compare.settings import Settings
@@ -94,6 +94,13 @@ def test_cp5_what_is_no_map_is_refused(text: str) -> None:
     with pytest.raises(RequestError) as caught:
         parse_map(text)
     assert caught.value.code == "bad_map"
+
+
+def test_cp5_all_that_are_no_maps_are_listed_at_once() -> None:
+    with pytest.raises(RequestError) as caught:
+        parse_maps(["a=b", "a", "function:=g", "candidate@x:a=b"])
+    assert caught.value.message == "3 of --map are not OLD=NEW"
+    assert caught.value.details == ("a", "function:=g", "candidate@x:a=b")
 
 
 def test_cp5_the_rule_that_names_most_of_a_path_counts_in_any_order() -> None:

@@ -149,11 +149,12 @@ def read_maps(maps: Sequence[str]) -> "tuple[Renaming, ...]":
         HostError: Refused: a file cannot be read.
     """
     from paritrace.compare.name_map_file import accepted_maps
-    from paritrace.compare.renamings import parse_map, without_conflicts
+    from paritrace.compare.renamings import parse_maps, without_conflicts
     from paritrace.files import LOCAL
 
-    found = [(parse_map(text),) if "=" in text else accepted_maps(LOCAL.read(Path(text)), name=text) for text in maps]
-    return without_conflicts([rule for rules in found for rule in rules])
+    given = parse_maps([text for text in maps if "=" in text])
+    of_files = [accepted_maps(LOCAL.read(Path(text)), name=text) for text in maps if "=" not in text]
+    return without_conflicts([*given, *(rule for rules in of_files for rule in rules)])
 
 
 def read_policy(path: Path, *, allow: Sequence[str] = ()) -> "LoadedPolicy":

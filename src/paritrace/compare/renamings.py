@@ -75,19 +75,36 @@ def parse_map(text: str) -> Renaming:
     Raises:
         RequestError: Refused, `bad_map`.
     """
-    match = _MAP.fullmatch(text)
-    of = Of(match["of"] or Of.MODULE) if match is not None else Of.MODULE
-    if (
-        match is None
-        or not (match["old"] or match["new"])
-        or (of is Of.FUNCTION and "" in (match["old"], match["new"]))
-    ):
+    (found,) = parse_maps((text,))
+    return found
+
+
+def parse_maps(texts: Sequence[str]) -> tuple[Renaming, ...]:
+    """Read several maps, as `parse_map` does.
+
+    Raises:
+        RequestError: Refused, `bad_map`: `details` has all that are none, where there are several.
+    """
+    read = [(text, _parsed(text)) for text in texts]
+    bad = tuple(text for text, found in read if found is None)
+    if bad:
         raise RequestError(
-            f"--map {text!r} is not OLD=NEW",
+            f"--map {bad[0]!r} is not OLD=NEW" if len(bad) == 1 else f"{len(bad)} of --map are not OLD=NEW",
             code="bad_map",
             fix="give prefixes of module names, for example --map model.layers=blocks or candidate@1:layers.0=layers.2;"
             " file:OLD=NEW and function:OLD=NEW map files and functions",
+            details=bad if len(bad) > 1 else (),
         )
+    return tuple(found for _, found in read if found is not None)
+
+
+def _parsed(text: str) -> Renaming | None:
+    match = _MAP.fullmatch(text)
+    if match is None or not (match["old"] or match["new"]):
+        return None
+    of = Of(match["of"] or Of.MODULE)
+    if of is Of.FUNCTION and "" in (match["old"], match["new"]):
+        return None
     rank = -1 if match["rank"] is None else int(match["rank"])
     return Renaming(old=match["old"], new=match["new"], side=match["side"] or SIDES[0], rank=rank, of=of)
 

@@ -2,11 +2,15 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from difflib import get_close_matches
-from typing import Any, cast, get_args, get_origin
+from enum import Enum
+from types import UnionType
+from typing import Any, Literal, Union, cast, get_args, get_origin
 
 import msgspec
 from msgspec import Struct
 from msgspec.structs import FieldInfo, fields
+
+_KINDS: dict[object, str] = {int: "whole numbers", float: "numbers"}
 
 
 def problems_of(value: object, kind: type[Struct], *, place: str = "") -> Iterator[str]:
@@ -54,7 +58,25 @@ def _of_value(value: object, kind: Any, *, place: str) -> Iterator[str]:
         msgspec.convert(value, kind, strict=True)
     except msgspec.ValidationError as error:
         told = str(error)
-        yield f"{place}: {told[:1].lower()}{told[1:]}"
+        choices = tuple(_choices(kind))
+        if choices and isinstance(value, str):
+            yield f"{place}: is {value!r}; there are {', '.join(choices)}"
+        else:
+            yield f"{place}: {told[:1].lower()}{told[1:]}"
+
+
+def _choices(kind: Any) -> Iterator[str]:
+    """What a field of a closed set may hold, in words; nothing for other fields."""
+    members: tuple[Any, ...] = get_args(kind)
+    if isinstance(kind, type) and issubclass(kind, Enum):
+        yield from (str(member.value) for member in kind)
+    elif get_origin(kind) is Literal:
+        yield from map(str, members)
+    elif get_origin(kind) in (Union, UnionType):
+        found = [name for member in members for name in _choices(member)]
+        if found:
+            yield from (_KINDS[member] for member in members if member in _KINDS)
+            yield from found
 
 
 def _at(place: str, key: str) -> str:
