@@ -124,7 +124,7 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--compare-only", action="store_true", help="make no capture: compare what is in DIR")
     parser.add_argument("--placements", type=int, default=25, metavar="N", help="places of each mechanism")
     parser.add_argument("--controls", type=int, default=1050, metavar="N")
-    parser.add_argument("--ranked", type=int, default=5, metavar="N", help="places of each mechanism of two ranks")
+    parser.add_argument("--ranked", type=int, default=25, metavar="N", help="places of each mechanism of two ranks")
     parser.add_argument("--seed", type=int, default=0, help="of all that is drawn")
     parser.add_argument("--only", action="append", default=[], metavar="TEXT", help="pairs with TEXT in their names")
     parser.add_argument("--where", default="", metavar="TEXT", help="pairs whose runs have TEXT among their arguments")
