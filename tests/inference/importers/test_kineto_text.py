@@ -104,9 +104,19 @@ def test_how_the_bytes_come_makes_no_difference(sizes: list[int]) -> None:
 
 
 _NAMES = st.text(alphabet='a"\\}{],[: \n☃', max_size=12)
-_ARGS = st.recursive(st.integers() | _NAMES, lambda inner: st.lists(inner, max_size=3) | st.dictionaries(_NAMES, inner))
+_PLAIN: st.SearchStrategy[object] = st.integers() | _NAMES
+
+
+def _nested(inner: st.SearchStrategy[object]) -> st.SearchStrategy[object]:
+    return st.lists(inner, max_size=3) | st.dictionaries(_NAMES, inner)
+
+
+def _event(name: str, ts: int | None, extra: object) -> dict[str, object]:
+    return {"name": name, "extra": extra} | ({} if ts is None else {"ts": ts})
+
+
 _EVENTS = st.lists(
-    st.fixed_dictionaries({"name": _NAMES}, optional={"extra": _ARGS, "ts": st.integers(-5, 5)}), max_size=60
+    st.builds(_event, _NAMES, st.none() | st.integers(-5, 5), st.recursive(_PLAIN, _nested)), max_size=60
 )
 
 

@@ -67,7 +67,8 @@ class Emitting:
         """Yield the launches to which device work belongs, in the order of the file; the others are only counted."""
         rows = facts.launches
         used = np.isin(rows["id"], facts.work["id"])
-        columns = (rows[name][used].tolist() for name in ("id", "thread", "start", "end", "kind", "name", "place"))
+        names_of = ("id", "thread", "start", "end", "kind", "name", "place")
+        columns: list[list[int]] = [rows[name][used].tolist() for name in names_of]
         threads, kinds, names = facts.threads.values, facts.kinds.values, facts.names.values
         for number, thread, start, end, kind, name, place in zip(*columns, strict=True):
             pid, tid = threads[thread]

@@ -1,7 +1,7 @@
 """A moving window over the text of a trace: plain or gzip, in bounded memory, with the offset of every byte."""
 
 import zlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 
 from paritrace.inference.importers.kineto_stops import Stopped, StopReason
 
@@ -35,7 +35,7 @@ def _unpacked(head: bytes, source: Iterator[bytes]) -> Iterator[bytes]:
         try:
             piece = state.decompress(packed, _PIECE_BYTES)
         except zlib.error as error:
-            for piece in _up_to_damage(before, packed):
+            for piece in _up_to_damage(before.decompress, packed):
                 count += len(piece)
                 yield piece
             raise Stopped(StopReason.GZIP_DAMAGED, count, str(error)) from None
@@ -53,11 +53,11 @@ def _unpacked(head: bytes, source: Iterator[bytes]) -> Iterator[bytes]:
                 raise Stopped(StopReason.GZIP_ENDS, count)
 
 
-def _up_to_damage(state: "zlib._Decompress", packed: bytes) -> Iterator[bytes]:
+def _up_to_damage(decompress: Callable[[bytes], bytes], packed: bytes) -> Iterator[bytes]:
     """Yield what comes out byte by byte before the damage: a call that fails gives nothing of what it had."""
     for place in range(len(packed)):
         try:
-            yield state.decompress(packed[place : place + 1])
+            yield decompress(packed[place : place + 1])
         except zlib.error:
             return
 

@@ -10,6 +10,7 @@ from paritrace.inference.importers import (
     vllm_log,
 )
 from paritrace.inference.importers.kineto import KINETO
+from paritrace.inference.importers.nsys import NSYS
 from paritrace.inference.importing import Reader
 
 READERS: tuple[Reader, ...] = (
@@ -21,4 +22,5 @@ READERS: tuple[Reader, ...] = (
     client_bench.READER,
     client_aiperf.READER,
     client_inference_perf.READER,
+    NSYS,
 )
