@@ -25,12 +25,13 @@ class Timing(StrEnum):
     """Names under `timings` of a request's metadata, in nanoseconds."""
 
     SCHEDULED = "scheduled_ns"  # when it was meant to be sent; on the clock of the event (IN-27)
-    SENT = "sent_ns"
+    SENT = "sent_ns"  # when it was sent; on the clock of the event
     TIME_TO_FIRST_OUTPUT = "time_to_first_output_ns"
     TIME_TO_FIRST_BYTE = "time_to_first_byte_ns"
     LATENCY = "latency_ns"
     MEAN_BETWEEN_TOKENS = "mean_between_tokens_ns"
     MEAN_BETWEEN_CHUNKS = "mean_between_chunks_ns"
+    LONGEST_BETWEEN_CHUNKS = "longest_between_chunks_ns"
 
 
 TIMINGS = "timings"

@@ -1,0 +1,100 @@
+"""What the writer does where the artifact does not take events, and where too many come (IN-15, P4, P5)."""
+
+import threading
+
+from paritrace.errors import EvidenceError
+from paritrace.evidence.ids import Ref
+from paritrace.inference.context import ClockKind, CollectionMode, Context, ContextFacts, Provenance
+from paritrace.inference.importing import Imported
+from paritrace.inference.proxy import recording
+from paritrace.inference.proxy.recording import MOST_WAITING, Writer
+from paritrace.inference.records import Loss, Observation, Stage
+
+CONTEXT = Context(
+    ContextFacts(
+        run_id="run",
+        session_id="s",
+        producer_id="proxy",
+        source="test",
+        clock_domain="here",
+        clock_kind=ClockKind.MONOTONIC,
+        collection_mode=CollectionMode.PASSIVE,
+        provenance=Provenance.OBSERVED,
+    )
+)
+
+
+def event(number: int) -> Stage:
+    ref = Ref("proxy", str(number))
+    return Stage(context=CONTEXT, event_id=str(number), stage_ref=ref, name="in_flight", request_ref=ref)
+
+
+class Artifact:
+    """Takes what is appended; refuses the first times, and waits at a gate, where it is told to."""
+
+    def __init__(self, *, refuses: int = 0) -> None:
+        self.events: list[Observation] = []
+        self.gate = threading.Event()
+        self.gate.set()
+        self.asked = threading.Event()
+        self._refuses = refuses
+
+    def append(self, imported: Imported) -> None:
+        self.asked.set()
+        self.gate.wait(20)
+        taken = list(imported.events)
+        if self._refuses:
+            self._refuses -= 1
+            raise EvidenceError("torn", code="torn_tail", fix="recover it")
+        self.events += taken
+
+
+def test_events_are_written_in_order_and_all_of_them() -> None:
+    artifact = Artifact()
+    writer = Writer(artifact.append, context=CONTEXT, producer="proxy")
+    writer.start()
+    for number in range(5_000):
+        writer.take(event(number))
+    writer.close()
+    assert [one.event_id for one in artifact.events] == [str(number) for number in range(5_000)]
+    assert (writer.num_written, writer.num_unwritten, writer.failure) == (5_000, 0, None)
+
+
+def test_what_an_artifact_refused_is_given_to_it_again() -> None:
+    artifact = Artifact(refuses=1)
+    writer = Writer(artifact.append, context=CONTEXT, producer="proxy")
+    writer.start()
+    writer.take(event(1))
+    assert artifact.asked.wait(20)
+    writer.take(event(2))
+    writer.close()
+    assert [one.event_id for one in artifact.events] == ["1", "2"]
+    assert writer.num_unwritten == 0
+
+
+def test_what_was_never_taken_is_told_at_the_end() -> None:
+    writer = Writer(Artifact(refuses=10).append, context=CONTEXT, producer="proxy")
+    writer.start()
+    writer.take(event(1))
+    writer.close()
+    assert writer.num_unwritten == 1
+    assert writer.failure is not None
+    assert writer.failure.code == "torn_tail"
+
+
+def test_beyond_the_bound_events_are_dropped_counted_and_told() -> None:
+    artifact = Artifact()
+    artifact.gate.clear()
+    writer = Writer(artifact.append, context=CONTEXT, producer="proxy")
+    writer.start()
+    writer.take(event(-1))
+    assert artifact.asked.wait(20)  # the writer waits inside its append
+    for number in range(MOST_WAITING + 7):
+        writer.take(event(number))
+    artifact.gate.set()
+    writer.close()
+    losses = [one for one in artifact.events if isinstance(one, Loss)]
+    stages = [one for one in artifact.events if isinstance(one, Stage)]
+    assert len(stages) == MOST_WAITING + 1
+    assert sum(one.count or 0 for one in losses) == 7
+    assert recording.COMPONENT == "proxy"
