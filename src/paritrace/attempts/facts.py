@@ -123,7 +123,7 @@ def _gaps(
     for one in noted:
         found[str(one.reason)] += one.count
     if not attempt.present:
-        found[str(AttemptGap.RESULT_MISSING)] += 1
+        found.setdefault(str(AttemptGap.RESULT_MISSING), 1)  # one attempt, once, also where its importer noted it
     return found
 
 

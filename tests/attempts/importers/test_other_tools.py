@@ -1,9 +1,10 @@
 """SWE-bench, terminal-bench, NeMo Fabric and run records become attempts (AT-16, D-01, D-02, D-03, D-19).
 
-SWE-bench and terminal-bench: synthetic files after the formats that those projects publish; no result of any model.
+SWE-bench and terminal-bench: files that those projects' own code wrote, and synthetic ones; no result of any model.
 """
 
 import json
+import shutil
 from collections import Counter
 from pathlib import Path
 
@@ -49,6 +50,35 @@ def test_at_16_a_swebench_report_that_names_fewer_than_it_counts_is_not_verified
     assert [gap.reason for gap in configuration.gaps] == [AttemptGap.ATTEMPT_LIST_UNVERIFIED]
 
 
+def test_at_16_a_report_that_swebench_itself_wrote_is_read_whole() -> None:
+    path = DATA / "swebench" / "example-model.paritrace-sample.json"
+    manifest = manifest_of("swebench", path)
+    assert verdicts(manifest) == {"pass": 2, "fail": 1, "error": 4, "execution unknown": 1, "missing": 2}
+    assert manifest.configurations[0].attempts_complete
+    assert {one.task_id for one in manifest.attempts} == {f"example__repo-{number}" for number in range(1, 11)}
+    words = {one.task_id.rsplit("-", 1)[1]: one.stop.word for one in manifest.attempts if one.stop.word}
+    assert words == {
+        "10": "no prediction",
+        "4": "no_tests_collected",
+        "5": "network_unreachable",
+        "6": "container_unavailable",
+        "8": "empty patch",
+        "9": "no prediction",
+    }
+
+
+def test_at_16_a_prediction_of_another_data_set_is_told_and_counted_nowhere() -> None:
+    (refused,) = refused_of("swebench", DATA / "swebench" / "example-model.paritrace-sample.json")
+    assert refused.endswith("1 predicted that its data set does not have, counted nowhere: example__elsewhere-1")
+
+
+def test_a_missing_attempt_is_one_gap_also_where_its_importer_noted_it(tmp_path: Path) -> None:
+    imported = manifest_of("swebench", written(tmp_path / "r.json", report()), base=tmp_path)
+    (tmp_path / "m.json").write_bytes(encode_document(imported))
+    (one,) = api.summarize(api.load(tmp_path / "m.json")).configurations
+    assert (one.attempts.gaps, one.gaps["result_missing"]) == ({"result_missing": 1}, 1)
+
+
 def test_a_json_file_that_is_no_report_is_refused_by_name(tmp_path: Path) -> None:
     with pytest.raises(EvidenceError) as refused:
         manifest_of("swebench", written(tmp_path / "r.json", {"x": 1}), base=tmp_path)
@@ -71,6 +101,50 @@ def bench(folder: Path, trials: list[dict[str, object]], **lock: object) -> Path
     plain = {"dataset": {"name": "core", "version": "0.1.1", "task_ids": tasks}, "agent": {"name": "mini"}}
     written(folder / "tb.lock", plain | {"run_config": {"n_attempts": 1, "n_concurrent_trials": 8}} | lock)
     return folder
+
+
+RUN = DATA / "terminal_bench" / "2026-11-01__10-00-00"
+
+
+def test_at_16_a_run_that_terminal_benchs_own_records_wrote_is_read_whole() -> None:
+    manifest = manifest_of("terminal-bench", RUN)
+    assert verdicts(manifest) == {"pass": 3, "fail": 2, "execution failed": 1, "error": 1, "missing": 1}
+    (configuration,) = manifest.configurations
+    assert configuration.attempts_complete
+    assert configuration.fields["harness_version"] == "0.2.18"
+    assert configuration.fields["harness_commit"] is None  # "unknown" is not recorded (D-19)
+    assert configuration.fields["timeout_multiplier"] == "1.0"
+    stops = Counter(one.stop.kind for one in manifest.attempts)
+    assert stops == {StopKind.FINISHED: 4, StopKind.TIMEOUT: 2, StopKind.ERROR: 1, StopKind.UNKNOWN: 1}
+    assert {one.stop.limit_seconds for one in manifest.attempts if one.stop.kind is StopKind.TIMEOUT} == {900.0}
+
+
+@pytest.mark.parametrize("left", [None, '{"id": "x", "results": [{"trial'], ids=["none yet", "torn"])
+def test_at_16_what_a_killed_run_finished_is_read_from_the_trials_own_results(tmp_path: Path, left: str | None) -> None:
+    run = tmp_path / RUN.name
+    shutil.copytree(RUN, run)
+    (run / "results.json").unlink()
+    if left is not None:
+        (run / "results.json").write_text(left)
+    found = manifest_of("terminal-bench", run, base=tmp_path)
+    assert verdicts(found) == verdicts(manifest_of("terminal-bench", RUN))
+    assert len(refused_of("terminal-bench", run, base=tmp_path)) == (left is not None)
+    assert tool_of(run) == "terminal-bench"
+
+
+def test_at_16_a_trial_that_the_runs_results_do_not_have_yet_is_read_too(tmp_path: Path) -> None:
+    run = tmp_path / RUN.name
+    shutil.copytree(RUN, run)
+    whole = json.loads((run / "results.json").read_text())
+    written(run / "results.json", whole | {"results": whole["results"][:3]})
+    assert verdicts(manifest_of("terminal-bench", run, base=tmp_path)) == verdicts(manifest_of("terminal-bench", RUN))
+
+
+def test_at_16_a_run_that_was_killed_before_its_first_trial_is_all_missing(tmp_path: Path) -> None:
+    (tmp_path / "run").mkdir()
+    shutil.copy(RUN / "tb.lock", tmp_path / "run")
+    assert verdicts(manifest_of("terminal-bench", tmp_path / "run", base=tmp_path)) == {"missing": 8}
+    assert verdicts(manifest_of("terminal-bench", tmp_path, base=tmp_path)) == {"missing": 8}
 
 
 def test_d_01_three_values_of_is_resolved_stay_three(tmp_path: Path) -> None:

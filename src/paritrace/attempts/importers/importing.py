@@ -10,6 +10,7 @@ from paritrace.attempts.importers import harbor, inspect, nemo_fabric, records, 
 from paritrace.attempts.importers.collecting import Collecting, Imported, Named
 from paritrace.attempts.importers.inspect_logs import SUFFIXES, is_inspect_log
 from paritrace.attempts.importers.reading import MOST_FILE_BYTES, Evidence
+from paritrace.attempts.importers.terminal_bench_format import LOCK, RESULTS, is_results
 from paritrace.errors import EvidenceError, HostError, RequestError
 from paritrace.evidence.plain_json import parse
 from paritrace.files import LOCAL
@@ -31,7 +32,7 @@ TOOLS = {
         Tool("inspect", "Inspect logs, .eval or .json: files, or folders of them", inspect.collect),
         Tool("harbor", "Harbor jobs: folders with lock.json, and trials below them", harbor.collect),
         Tool("swebench", "SWE-bench run reports: files, or folders of them", swebench.collect),
-        Tool("terminal-bench", "terminal-bench runs: folders with results.json", terminal_bench.collect),
+        Tool("terminal-bench", "terminal-bench runs: folders with results.json or tb.lock", terminal_bench.collect),
         Tool("nemo-fabric", "NeMo Fabric results: files, or folders of them", nemo_fabric.collect),
         Tool("records", "run records: run-record.jsonl, or folders above them", records.collect),
     )
@@ -92,7 +93,7 @@ def _tool_of(path: Path) -> str | None:
         return _of_file(path)
     if not path.is_dir():
         return None
-    if (path / terminal_bench.RESULTS).is_file() and _of_file(path / terminal_bench.RESULTS) == "terminal-bench":
+    if (path / LOCK).is_file() or ((path / RESULTS).is_file() and _of_file(path / RESULTS) == "terminal-bench"):
         return "terminal-bench"
     if harbor.is_job(path):
         return "harbor"
@@ -104,7 +105,7 @@ def _tool_of(path: Path) -> str | None:
 def _below(folder: Path) -> str | None:
     if folder.name in (".paritrace", ".fabric"):
         return "records"
-    return "terminal-bench" if (folder / terminal_bench.RESULTS).is_file() else None
+    return "terminal-bench" if any((folder / name).is_file() for name in (RESULTS, LOCK)) else None
 
 
 def _of_file(path: Path) -> str | None:
@@ -117,7 +118,7 @@ def _of_file(path: Path) -> str | None:
     value = parse(LOCAL.read(path), path=path.name).value
     looks = (
         ("inspect", is_inspect_log),
-        ("terminal-bench", terminal_bench.is_results),
+        ("terminal-bench", is_results),
         ("swebench", swebench.is_report),
         ("nemo-fabric", nemo_fabric.is_result),
     )

@@ -23,8 +23,9 @@ from paritrace.attempts.manifest import (
     VerdictKind,
 )
 from paritrace.attempts.origins import Origin
-from paritrace.evidence.plain_json import members
+from paritrace.evidence.plain_json import Refusal, members
 
+MOST_NAMED = 5
 EVALUATOR = "swe-bench harness"
 
 
@@ -61,6 +62,10 @@ def collect(named: Named, collecting: Collecting) -> None:
         if report is None:
             continue
         reports.append((report, origin))
+        if elsewhere := _elsewhere(report):
+            names = ", ".join(sorted(elsewhere)[:MOST_NAMED])
+            told = f"{len(elsewhere):,} predicted that its data set does not have, counted nowhere: {names}"
+            evidence.note(Refusal(path=origin.source, line=0, detail=told), origin)
         attempts += _attempts(report, document, origin, configuration=named.configuration)
     if reports:
         collecting.add(_configuration(reports, named.configuration), attempts)
@@ -94,6 +99,13 @@ def _whole(report: Report) -> bool:
     return report.total_instances is not None and len(_instances(report)) == report.total_instances
 
 
+def _elsewhere(report: Report) -> set[str]:
+    """Returns the predictions of instances that the data set of the run does not have: the report puts every instance
+    that it has into one of its other lists too."""
+    placed = {one for name in _PLACED for one in getattr(report, name)}
+    return set(report.submitted_ids) - placed if len(placed) == report.total_instances else set()
+
+
 def _gaps(report: Report, origin: Origin) -> Iterable[Noted]:
     if not _whole(report):
         total = "does not say" if report.total_instances is None else f"says {report.total_instances:,}"
@@ -105,8 +117,9 @@ def _gaps(report: Report, origin: Origin) -> Iterable[Noted]:
 
 
 def _instances(report: Report) -> list[str]:
-    """Returns every instance that the report names: submitted or not."""
-    return sorted({*report.submitted_ids, *report.incomplete_ids, *report.completed_ids, *report.error_ids})
+    """Returns every instance of the run's data set that the report names: submitted or not."""
+    named = {*report.submitted_ids, *(one for name in _PLACED for one in getattr(report, name))}
+    return sorted(named - _elsewhere(report))
 
 
 def _attempts(report: Report, document: Document, origin: Origin, *, configuration: str) -> Iterable[Attempt]:
@@ -129,6 +142,7 @@ def _attempts(report: Report, document: Document, origin: Origin, *, configurati
         )
 
 
+_PLACED = ("completed_ids", "incomplete_ids", "empty_patch_ids", "error_ids")
 _LISTS = (  # what says most of an instance comes first: an ambiguous failure also stands among the unresolved
     "infra_failure_ids",
     "ambiguous_failure_ids",

@@ -2,23 +2,12 @@
 
 from collections import Counter
 from collections.abc import Iterable
-from pathlib import Path
-
-from msgspec import Struct
 
 from paritrace.attempts.accounts import Accounting, AccountingSource, Usage
 from paritrace.attempts.gaps import AttemptGap, Noted
-from paritrace.attempts.importers.collecting import (
-    MOST_PLANNED,
-    Collecting,
-    Named,
-    Record,
-    recorded,
-    seconds_between,
-    typed,
-    unix_ns,
-)
-from paritrace.attempts.importers.reading import Document, Evidence
+from paritrace.attempts.importers.collecting import Collecting, Named, recorded, seconds_between, unix_ns
+from paritrace.attempts.importers.terminal_bench_format import LOCK, METADATA, Lock, Metadata, Trial
+from paritrace.attempts.importers.terminal_bench_runs import Run, planned, runs_at
 from paritrace.attempts.manifest import (
     Attempt,
     Configuration,
@@ -32,9 +21,7 @@ from paritrace.attempts.manifest import (
     VerdictKind,
 )
 from paritrace.attempts.origins import Origin
-from paritrace.evidence.plain_json import elements, members
 
-RESULTS, LOCK, METADATA = "results.json", "tb.lock", "run_metadata.json"
 WORKED_SECONDS = 60.0  # an agent that ran so long worked: zero tokens are not believed (D-03)
 FINISHED = frozenset({"none", "unset", ""})
 OF_THE_EVALUATOR = frozenset({"parse_error", "test_timeout"})
@@ -45,152 +32,32 @@ STOPS = {
 }
 
 
-class Trial(Struct, frozen=True):
-    """One element of `results`. `is_resolved` None: nobody judged; terminal-bench counts it as failed."""
-
-    trial_name: str
-    task_id: str
-    is_resolved: bool | None = None
-    failure_mode: str = "unset"
-    total_input_tokens: int | None = None
-    total_output_tokens: int | None = None
-    trial_started_at: str | None = None
-    trial_ended_at: str | None = None
-    agent_started_at: str | None = None
-    agent_ended_at: str | None = None
-
-
-class DatasetLock(Struct, frozen=True):
-    name: str | None = None
-    version: str | None = None
-    task_ids: list[str] = []
-
-
-class AgentLock(Struct, frozen=True):
-    name: str | None = None
-    model_name: str | None = None
-
-
-class RunConfig(Struct, frozen=True):
-    n_concurrent_trials: int | None = None
-    n_attempts: int | None = None
-    global_timeout_multiplier: float | None = None
-    global_agent_timeout_sec: float | None = None
-
-
-class Lock(Struct, frozen=True):
-    """`tb.lock`."""
-
-    dataset: DatasetLock = DatasetLock()
-    agent: AgentLock = AgentLock()
-    run_config: RunConfig = RunConfig()
-
-
-class Metadata(Struct, frozen=True):
-    """`run_metadata.json`."""
-
-    run_id: str = ""
-    task_ids: list[str] | None = None
-    n_attempts: int | None = None
-    n_concurrent_trials: int | None = None
-    dataset_name: str | None = None
-    dataset_version: str | None = None
-    agent_name: str | None = None
-    model_name: str | None = None
-    commit_hash: str | None = None
-
-
-class Run(Struct, frozen=True):
-    """What the files of one run say."""
-
-    folder: Path
-    lock: Lock | None
-    metadata: Metadata | None
-    trials: tuple[tuple[Trial, Origin], ...]
-    document: Document
-
-
-def is_results(value: object) -> bool:
-    """Says whether a parsed document looks like a run's results."""
-    return isinstance(members(value).get("results"), list) and "n_resolved" in members(value)
-
-
 def collect(named: Named, collecting: Collecting) -> None:
     """Adds a run's folder, or its `results.json`, as one configuration; a folder of runs is one configuration too."""
     evidence = collecting.evidence
-    path = evidence.root(named.path)
-    folders = [path.parent] if path.is_file() else _folders(path, evidence)
-    runs = [run for folder in folders if (run := _run(folder, evidence)) is not None]
+    runs = runs_at(evidence.root(named.path), evidence)
     if runs:
         attempts = [attempt for run in runs for attempt in _attempts(run, configuration=named.configuration)]
         collecting.add(_configuration(runs, named.configuration), attempts)
-
-
-def _folders(path: Path, evidence: Evidence) -> list[Path]:
-    if (path / RESULTS).exists():
-        return [path]
-    return [entry for entry in evidence.files(path) if entry.is_dir() and (entry / RESULTS).exists()]
-
-
-def _run(folder: Path, evidence: Evidence) -> Run | None:
-    document = evidence.json(folder / RESULTS)
-    if document is None or document.value is None:
-        return None
-    if not is_results(document.value):
-        evidence.refuse(folder / RESULTS, "not terminal-bench results: it has no `results` and `n_resolved`")
-        return None
-    return Run(
-        folder=folder,
-        lock=_typed(folder / LOCK, Lock, evidence),
-        metadata=_typed(folder / METADATA, Metadata, evidence),
-        trials=tuple(_trials(document, evidence)),
-        document=document,
-    )
-
-
-def _typed(path: Path, kind: type[Record], evidence: Evidence) -> Record | None:
-    document = evidence.json(path)
-    if document is None or document.value is None:
-        return None
-    return typed(document.value, kind, evidence, Origin(source=document.source))
-
-
-def _trials(document: Document, evidence: Evidence) -> Iterable[tuple[Trial, Origin]]:
-    for index, plain in enumerate(elements(members(document.value).get("results"))):
-        origin = Origin(source=document.source, pointer=f"/results/{index}")
-        trial = typed(plain, Trial, evidence, origin)
-        if trial is not None:
-            yield trial, origin
-
-
-def _planned(run: Run) -> tuple[list[str], int] | None:
-    """Returns the planned tasks and how often each; None where neither lock nor metadata name the tasks."""
-    if run.lock is not None and run.lock.dataset.task_ids:
-        planned = run.lock.dataset.task_ids, run.lock.run_config.n_attempts or 1
-    elif run.metadata is not None and run.metadata.task_ids:
-        planned = run.metadata.task_ids, run.metadata.n_attempts or 1
-    else:
-        return None
-    return planned if len(planned[0]) * planned[1] <= MOST_PLANNED else None
 
 
 def _configuration(runs: list[Run], name: str) -> Configuration:
     first = runs[0]
     return Configuration(
         id=name,
-        attempts_complete=all(_planned(run) is not None for run in runs),
+        attempts_complete=all(planned(run) is not None for run in runs),
         relation=Relation.INDEPENDENT,
         fields=_fields(first),
         gaps=tuple(
             Noted(
                 reason=AttemptGap.ATTEMPT_LIST_UNVERIFIED,
                 detail=f"neither {LOCK} nor {METADATA} names the tasks",
-                origin=Origin(source=run.document.source),
+                origin=Origin(source=run.source),
             )
             for run in runs
-            if _planned(run) is None
+            if planned(run) is None
         ),
-        origin=Origin(source=first.document.source),
+        origin=Origin(source=first.source),
     )
 
 
@@ -201,7 +68,8 @@ def _fields(run: Run) -> dict[str, str | None]:
         "agent": lock.agent.name or metadata.agent_name,
         "model": lock.agent.model_name or metadata.model_name,
         "dataset_version": lock.dataset.version or metadata.dataset_version,
-        "harness_commit": metadata.commit_hash,
+        "harness_version": lock.harness.version,
+        "harness_commit": None if metadata.commit_hash == "unknown" else metadata.commit_hash,
         "concurrency": recorded(lock.run_config.n_concurrent_trials or metadata.n_concurrent_trials),
         "timeout_multiplier": recorded(lock.run_config.global_timeout_multiplier),
         "agent_timeout_seconds": recorded(lock.run_config.global_agent_timeout_sec),
@@ -238,13 +106,13 @@ def _revision(run: Run) -> str:
 
 
 def _missing(run: Run, name: str, *, configuration: str, revision: str) -> Iterable[Attempt]:
-    planned = _planned(run)
-    if planned is None:
+    plan = planned(run)
+    if plan is None:
         return
     have = Counter(trial.task_id for trial, _ in run.trials)
-    origin = Origin(source=run.document.source)
-    for task in planned[0]:
-        for number in range(1, planned[1] - have[task] + 1):
+    origin = Origin(source=run.source)
+    for task in plan[0]:
+        for number in range(1, plan[1] - have[task] + 1):
             yield Attempt(
                 attempt_id=f"{name}/{task}/missing {number}",
                 configuration_id=configuration,
