@@ -19,6 +19,7 @@ from paritrace.attempts.result import Claim, Fractions, Warned
 from paritrace.attempts.statistics.pass_at_k import PassAtK
 from paritrace.attempts.statistics.records import Absent, Estimate, NotEstimable
 from paritrace.correspondence.vocabulary import Agreement
+from paritrace.statistics.records import Interval
 from tests.attempts.written import FAIL, PASS, UNIT_TESTS, attempt, loaded, manifest, only, summary
 
 JUDGE = Evaluator("judge", "2")
@@ -142,7 +143,10 @@ def test_at_13_pass_at_k_only_of_independent_attempts() -> None:
     found = only(summary(tries)).evaluators[0].pass_at_k
     assert not isinstance(found, Absent)
     assert found[1].pass_at_k == pytest.approx(2 / 3)
-    assert found[1] == PassAtK(2, found[1].pass_at_k, 0.0, 1, 1)
+    few = Absent(NotEstimable.TOO_FEW_TASKS)
+    assert found[1] == PassAtK(
+        2, found[1].pass_at_k, 0.0, 1, 1, few, Interval(0.0, 0.975, 0.95, "Clopper-Pearson exact interval, n = 1")
+    )
     for relation in (Relation.UNKNOWN, Relation.RETRY_ON_FAILURE):
         configuration = Configuration("a", attempts_complete=True, relation=relation)
         got = only(summary(tries, configurations=(configuration,))).evaluators[0].pass_at_k

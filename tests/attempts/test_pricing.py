@@ -8,10 +8,11 @@ from paritrace.attempts.figures import Figure, known, unknown
 from paritrace.attempts.gaps import AttemptGap
 from paritrace.attempts.pricing import cost_figures, repriced
 from paritrace.attempts.rate_card import RateCard, Rates
-from paritrace.attempts.result import Warned
-from paritrace.attempts.statistics.records import Absent, NotEstimable
+from paritrace.attempts.result import CostDifference, Warned
+from paritrace.attempts.statistics.records import Absent, Estimate, NotEstimable
 from paritrace.attempts.toml_files import parse_rate_card
 from paritrace.errors import RequestError
+from paritrace.statistics.records import Interval
 from tests.attempts.written import BILLED, WHOLE, accounting, attempt, only, summary, usage
 
 CARD = RateCard(
@@ -95,7 +96,39 @@ def test_at_8_no_cost_difference_across_bases_or_without_verification() -> None:
         return attempts.compare(loaded(manifest([mine, theirs]))).pairs[0].cost_difference
 
     assert difference(replace(BILLED, version="other")) == Absent(NotEstimable.DIFFERENT_PRICING)
-    assert getattr(difference(BILLED), "amount", None) == 2.0
+    found = difference(BILLED)
+    assert isinstance(found, CostDifference)
+    assert isinstance(found.estimate, Estimate)
+    assert (found.estimate.value, found.estimate.num_tasks) == (2.0, 1)
+    assert found.estimate.interval == Absent(NotEstimable.TOO_FEW_TASKS)
+
+
+def test_at_10_costs_are_compared_on_matched_tasks_alone() -> None:
+    from paritrace import attempts
+    from tests.attempts.written import loaded, manifest
+
+    amounts = {"a-t1-1": 3.0, "b-t1-1": 1.0, "a-t2-1": 5.0, "b-t2-1": 4.0, "a-t3-1": 100.0}
+    listed = [attempt(name, accounting=replace(WHOLE, costs=(Cost(one, BILLED),))) for name, one in amounts.items()]
+    found = attempts.compare(loaded(manifest(listed))).pairs[0].cost_difference
+    assert isinstance(found, CostDifference)
+    assert isinstance(found.estimate, Estimate)
+    assert found.estimate.value == 1.5
+    assert isinstance(found.estimate.interval, Interval)
+
+
+def test_at_13_costs_have_intervals_only_where_all_are_known() -> None:
+    listed = [
+        attempt(f"a-t{number}-1", accounting=replace(WHOLE, costs=(Cost(float(number), BILLED),)))
+        for number in range(1, 5)
+    ]
+    whole = only(summary(listed))
+    (per,) = whole.cost_per_pass
+    assert isinstance(whole.costs[0].per_attempt, Estimate)
+    assert whole.costs[0].per_attempt.value == 2.5
+    assert isinstance(per.interval, Interval)
+    partly = only(summary([*listed, attempt("a-t5-1")]))
+    assert partly.costs[0].per_attempt == Absent(NotEstimable.INCOMPLETE)
+    assert [(one.at_least, one.interval) for one in partly.cost_per_pass] == [(True, Absent(NotEstimable.INCOMPLETE))]
 
 
 def test_at_8_a_rate_card_is_read_strictly() -> None:

@@ -1,6 +1,7 @@
 """`paritrace attempts`: the reports, their formats and exit statuses (AT-17, AT-18)."""
 
 import json
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -8,7 +9,9 @@ import msgspec
 import pytest
 from click.testing import CliRunner, Result
 
+from paritrace.attempts.api import load
 from paritrace.attempts.manifest import Evaluation, Execution, Primary, Stop, StopKind
+from paritrace.cli.attempts import record
 from paritrace.cli.entry import paritrace, status_of
 from tests.attempts.written import FAIL, PASS, UNIT_TESTS, attempt, manifest
 from tests.conftest import Golden
@@ -132,3 +135,19 @@ def test_at_14_a_comparison_of_less_than_two_says_that_it_is_none(
     assert status_of(["attempts", "compare", str(path), "--format", "text"]) == 0
     assert capsys.readouterr().out.startswith(f"nothing is compared\n===================\n  - the manifest has {few}:")
     assert status_of(["attempts", "summarize", str(path), "--require-complete"]) == 3
+
+
+def test_at_14_looks_are_recorded_beside_the_manifest_and_said_where_they_cannot_be(place: Path) -> None:
+    first = called("compare", str(place), "--json")
+    ledger = place.with_name("m.json.looks.jsonl")
+    assert len(ledger.read_text().splitlines()) == 1
+    called("summarize", str(place))
+    assert called("compare", str(place), "--json").stdout == first.stdout  # the same look, the same bytes
+    assert len(ledger.read_text().splitlines()) == 1
+
+
+def test_at_14_a_look_that_cannot_be_recorded_is_said(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    loaded = load(place)
+    shutil.rmtree(place.parent)
+    record(loaded)
+    assert "this look at results is not recorded" in capsys.readouterr().err

@@ -125,3 +125,17 @@ def test_at_23_diverge_json_keeps_values_to_itself(capsys: Captured) -> None:
 def test_at_23_where_nothing_is_a_trajectory_it_is_said(capsys: Captured) -> None:
     assert status_of(["attempts", "diverge", str(ALPHA), str(ALPHA)]) == ExitStatus.TROUBLE
     assert "[no_trajectories]" in capsys.readouterr().err
+
+
+def test_at_14_importing_again_keeps_what_a_person_declared(tmp_path: Path, capsys: Captured) -> None:
+    place = tmp_path / "m.json"
+    command = ["attempts", "import", "inspect", str(INSPECT_A), str(INSPECT_B), "-o", str(place)]
+    assert status_of(command) == ExitStatus.DONE
+    plain = json.loads(place.read_bytes())
+    names = [one["id"] for one in plain["configurations"]]
+    plain["primary"] = {"baseline": names[0], "candidate": names[1], "test": "sign_flip"}
+    place.write_text(json.dumps(plain))
+    capsys.readouterr()
+    assert status_of(command) == ExitStatus.DONE
+    assert "kept from the m.json that was there: primary" in capsys.readouterr().err
+    assert json.loads(place.read_bytes())["primary"]["test"] == "sign_flip"

@@ -1,6 +1,7 @@
 """Attempts at tasks under several configurations: what they used, what was judged, what is not known.
 
-`load`, `summarize`, `compare` and `explain` give the records that `paritrace attempts` prints (AT-19).
+`load`, `summarize`, `compare` and `explain` give the records that `paritrace attempts` prints (AT-19). `record_look`
+keeps that results were looked at, as the command does (AT-14).
 """
 
 from importlib import import_module
@@ -10,9 +11,10 @@ if TYPE_CHECKING:
     from paritrace.attempts.api import compare as compare
     from paritrace.attempts.api import explain as explain
     from paritrace.attempts.api import load as load
+    from paritrace.attempts.api import record_look as record_look
     from paritrace.attempts.api import summarize as summarize
 
-__all__ = ["compare", "explain", "load", "summarize"]
+__all__ = ["compare", "explain", "load", "record_look", "summarize"]
 
 
 def __getattr__(name: str) -> object:

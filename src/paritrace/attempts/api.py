@@ -11,6 +11,9 @@ from paritrace.attempts.explaining import Explained, explained
 from paritrace.attempts.gate import Gate, comparison_verdict, gate_of
 from paritrace.attempts.loading import Loaded
 from paritrace.attempts.loading import load as load_manifest
+from paritrace.attempts.look_ledger import ledger_of
+from paritrace.attempts.look_ledger import record_look as append_look
+from paritrace.attempts.looks import Looked, look_of, looked
 from paritrace.attempts.manifest import Configuration
 from paritrace.attempts.rate_card import RateCard
 from paritrace.attempts.result import (
@@ -23,6 +26,7 @@ from paritrace.attempts.result import (
     Summary,
 )
 from paritrace.attempts.summarising import of_configuration
+from paritrace.clock import SYSTEM, Clock
 from paritrace.errors import HostError, RequestError
 from paritrace.evidence.coverage import CoverageState
 
@@ -84,7 +88,8 @@ def compare(
     summary = summary_of(assessed, details=False)
     configurations = {one.id: one for one in summary.configurations}
     names = pairs_of(head, baseline=baseline, candidate=candidate)
-    pairs = with_holm([compared(one, assessed.tallies, configurations, head) for one in names])
+    history = _looked(loaded)
+    pairs = with_holm([compared(one, assessed.tallies, configurations, head, history=history) for one in names])
     comparison = AttemptsComparison(
         format=COMPARISON_FORMAT,
         version=VERSION,
@@ -102,6 +107,27 @@ def compare(
 
     verdict, rules = comparison_verdict(gate, comparison)
     return replace(comparison, verdict=verdict, rules=rules)
+
+
+def record_look(loaded: Loaded, *, clock: Clock = SYSTEM) -> Path | None:
+    """Records beside the manifest that its results are looked at, and returns where; None without a primary analysis.
+
+    `paritrace attempts summarize` and `compare` do so before they show anything. The same attempts under the same
+    analysis are one look, however often they are shown.
+
+    Raises:
+        HostError: Refused, or Failed where a line was cut off: the disk is full, or the folder takes no file.
+    """
+    look = look_of(loaded.head, loaded.raw, manifest_sha256=loaded.sha256, unix_ns=clock.wall_ns())
+    if look is None:
+        return None
+    append_look(loaded.path, look)
+    return ledger_of(loaded.path)
+
+
+def _looked(loaded: Loaded) -> Looked:
+    now = look_of(loaded.head, loaded.raw, manifest_sha256=loaded.sha256, unix_ns=0)
+    return looked(loaded.head, now, loaded.looks, num_unreadable=loaded.num_unreadable_looks)
 
 
 def explain(loaded: Loaded, figure: str, *, card: RateCard | None = None) -> Explained:

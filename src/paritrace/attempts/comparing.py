@@ -10,9 +10,11 @@ from paritrace.attempts.cautions import across
 from paritrace.attempts.claims import Analysis, Claimed, claimed, interval_of
 from paritrace.attempts.completion import Side, bounds, differences, side_of
 from paritrace.attempts.details import evaluator_name
+from paritrace.attempts.looks import Looked
 from paritrace.attempts.manifest import Manifest, Primary, PrimaryTest
 from paritrace.attempts.matching import Task, matching
 from paritrace.attempts.result import Claim, CostDifference, FieldAgreement, OfConfiguration, PairOf
+from paritrace.attempts.statistics.costs import cost_difference
 from paritrace.attempts.statistics.paired import holm, minimum_detectable, paired_difference, sign_flip
 from paritrace.attempts.statistics.proportions import mcnemar
 from paritrace.attempts.statistics.records import Absent, Estimate, NotEstimable, TaskOutcomes, TestResult
@@ -47,9 +49,11 @@ def compared(
     tallies: Mapping[str, Tally],
     configurations: Mapping[str, OfConfiguration],
     head: Manifest,
+    *,
+    history: Looked,
 ) -> PairOf:
-    """Returns the comparison of two configurations, as far as the evidence goes."""
-    primary = head.primary if _is_primary(head.primary, names) else None
+    """Returns the comparison of two configurations, as far as the evidence goes; `history`: what earlier looks mean."""
+    primary = head.primary if _is_primary(head.primary, names) and not history.redeclared else None
     judges = _judges(tallies[names[0]], tallies[names[1]], primary)
     sides = configurations[names[0]], configurations[names[1]]
     tasks = matching(_tasks(tallies[names[0]]), _tasks(tallies[names[1]]))
@@ -72,17 +76,17 @@ def compared(
         exploratory=primary is None,
         tipping=(),
         lost={},
-        cost_difference=_cost_difference(*sides),
+        cost_difference=_cost_difference(sides, names, tallies, tasks.matched, level=_level(primary)),
         warnings=tuple(across(sides)),
     )
     if isinstance(judges, str) or not tasks.matched:
         why = judges if isinstance(judges, str) else "no task is in both configurations with the same revision"
         return replace(pair, claim_reasons=(why,))
-    return _with_outcomes(pair, judges, head, primary)
+    return _with_outcomes(pair, judges, head, primary, history=history)
 
 
 def _with_outcomes(
-    pair: PairOf, judges: tuple[JudgedTasks, JudgedTasks], head: Manifest, primary: Primary | None
+    pair: PairOf, judges: tuple[JudgedTasks, JudgedTasks], head: Manifest, primary: Primary | None, *, history: Looked
 ) -> PairOf:
     evaluator = judges[0].evaluator or judges[1].evaluator
     scored = judges[0].scored or judges[1].scored
@@ -90,8 +94,9 @@ def _with_outcomes(
     outcomes = tuple(_outcomes(judge, pair.matching.matched) for judge in judges)
     first, second = side_of(outcomes[0]), side_of(outcomes[1])
     values = [float(one) for one in differences(first, second)]
-    level = primary.level if primary is not None else DEFAULT_LEVEL
-    analysis = Analysis(primary.test if primary is not None else PrimaryTest.PAIRED_T, level, anytime=_extended(head))
+    level = _level(primary)
+    test = primary.test if primary is not None else PrimaryTest.PAIRED_T
+    analysis = Analysis(test, history.divided(level), anytime=history.extended)
     found = replace(
         pair,
         evaluator=evaluator,
@@ -113,15 +118,18 @@ def _with_outcomes(
             claim_reasons=(why,),
         )
     analysis = replace(analysis, low=ranges[0], high=ranges[1])
-    return _with_claim(
-        found, claimed(first, second, analysis, names=(pair.baseline, pair.candidate)), (first, second), analysis
-    )
+    decided = claimed(first, second, analysis, names=(pair.baseline, pair.candidate))
+    return _with_claim(found, decided, (first, second), analysis, history=history)
 
 
-def _with_claim(pair: PairOf, found: Claimed, sides: tuple[Side, Side], analysis: Analysis) -> PairOf:
-    reasons = list(found.reasons)
+def _with_claim(
+    pair: PairOf, found: Claimed, sides: tuple[Side, Side], analysis: Analysis, *, history: Looked
+) -> PairOf:
+    reasons = [*found.reasons, *history.remarks]
     if pair.exploratory:
         reasons.append("no primary analysis was declared for this pair before results were read: exploratory")
+    if history.num_planned > 1 and not analysis.anytime:
+        reasons.append(f"{history.num_planned} looks are planned: each decides at level {analysis.level:.4g}")
     if analysis.anytime:
         reasons.append("the attempts were extended beyond the plan: only an anytime-valid interval may claim")
     values = [float(one) for one in differences(*sides)]
@@ -164,11 +172,6 @@ T_TEST = "paired t test"
 
 def _is_primary(primary: Primary | None, names: tuple[str, str]) -> bool:
     return primary is not None and (primary.baseline, primary.candidate) == names
-
-
-def _extended(head: Manifest) -> bool:
-    """Whether results were looked at beyond the plan."""
-    return any(not look.planned for look in head.looks)
 
 
 def _judges(first: Tally, second: Tally, primary: Primary | None) -> tuple[JudgedTasks, JudgedTasks] | str:
@@ -259,8 +262,20 @@ def _fields(first: OfConfiguration, second: OfConfiguration) -> tuple[FieldAgree
     return tuple(found)
 
 
-def _cost_difference(first: OfConfiguration, second: OfConfiguration) -> CostDifference | Absent:
+def _level(primary: Primary | None) -> float:
+    return primary.level if primary is not None else DEFAULT_LEVEL
+
+
+def _cost_difference(
+    sides: tuple[OfConfiguration, OfConfiguration],
+    names: tuple[str, str],
+    tallies: Mapping[str, Tally],
+    matched: Sequence[Task],
+    *,
+    level: float,
+) -> CostDifference | Absent:
     """Mean cost per attempt, baseline minus candidate, under one verified basis and complete sums (AT-8)."""
+    first, second = sides
     if not first.costs or not second.costs:
         return Absent(NotEstimable.NOT_RECORDED)
     (mine, *more), (theirs, *others) = first.costs, second.costs
@@ -270,5 +285,5 @@ def _cost_difference(first: OfConfiguration, second: OfConfiguration) -> CostDif
         return Absent(NotEstimable.UNVERIFIED_PRICING)
     if {mine.sum.state, theirs.sum.state} != {CoverageState.COMPLETE}:
         return Absent(NotEstimable.INCOMPLETE)
-    means = [one.sum.observed_sum / one.sum.coverage.observed for one in (mine, theirs)]
-    return CostDifference(means[0] - means[1], mine.basis)
+    spent = [tallies[name].task_costs.get(mine.basis, {}) for name in names]
+    return CostDifference(mine.basis, cost_difference(spent[0], spent[1], matched, level=level))

@@ -2,8 +2,9 @@
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from typing import assert_never
 
-from paritrace.attempts.accounts import Accounting, PricingBasis
+from paritrace.attempts.accounts import Accounting, PricingBasis, PricingKind
 from paritrace.attempts.facts import AttemptFacts
 from paritrace.attempts.manifest import Evaluation, Evaluator, Resource
 from paritrace.attempts.result import AttemptDetail, RequestDetail
@@ -54,9 +55,24 @@ def evaluator_name(evaluator: Evaluator | None) -> str:
 
 
 def basis_name(basis: PricingBasis) -> str:
-    """Returns a pricing basis as reports name it."""
-    named = " ".join(part for part in (str(basis.kind), basis.id, basis.version, basis.currency) if part)
-    return named if basis.verified else f"{named}, unverified"
+    """Returns a pricing basis as reports name it: by what, whose, and whether anybody checked it."""
+    named = " ".join(part for part in (basis.id, basis.version) if part)
+    checked = "" if basis.verified else "not verified"
+    return ", ".join(part for part in (_priced(basis.kind), named, basis.currency, checked) if part)
+
+
+def _priced(kind: PricingKind) -> str:
+    match kind:
+        case PricingKind.PROVIDER_REPORTED:
+            return "reported by the provider"
+        case PricingKind.RATE_CARD:
+            return "by rate card"
+        case PricingKind.ESTIMATED:
+            return "estimated"
+        case PricingKind.UNKNOWN:
+            return "basis not recorded"
+        case _:
+            assert_never(kind)
 
 
 def _verdict(evaluation: Evaluation) -> str:

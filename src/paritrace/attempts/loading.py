@@ -6,7 +6,10 @@ from pathlib import Path
 
 import msgspec
 from msgspec import Struct
+from msgspec.structs import replace
 
+from paritrace.attempts.look_ledger import read_looks
+from paritrace.attempts.looks import RecordedLook
 from paritrace.attempts.manifest import FORMAT, VERSION, Attempt, Manifest
 from paritrace.attempts.manifest_rules import Rules, first_problems, problems_of_head
 from paritrace.attempts.yaml_text import plain_of
@@ -27,12 +30,17 @@ class _Parts(Struct, frozen=True):
 
 
 class Loaded(Struct, frozen=True):
-    """A manifest that holds together. `head` has everything but the attempts, which `attempts()` decodes one by one."""
+    """A manifest that holds together. `head` has everything but the attempts, which `attempts()` decodes one by one.
+
+    `looks`: those at its results that were recorded beside it, and `num_unreadable_looks` lines that say nothing.
+    """
 
     path: str
     sha256: str
     head: Manifest
     raw: tuple[msgspec.Raw, ...]
+    looks: tuple[RecordedLook, ...] = ()
+    num_unreadable_looks: int = 0
 
     def attempts(self) -> Iterator[Attempt]:
         """Yields every entry in the order of the file, as often as it is asked for."""
@@ -60,7 +68,11 @@ def load(path: str | Path, *, files: Files = LOCAL) -> Loaded:
     digest = sha256(data).hexdigest()
     if yaml:
         data = _json_of(plain_of(data, name=str(place)), name=str(place))
-    return parse(data, name=str(place), digest=digest)
+    found = parse(data, name=str(place), digest=digest)
+    if found.head.primary is None:
+        return found
+    looks, unreadable = read_looks(place, files=files)
+    return replace(found, looks=looks, num_unreadable_looks=unreadable)
 
 
 def parse(data: bytes, *, name: str, digest: str) -> Loaded:

@@ -203,6 +203,7 @@ class Primary(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=Tru
     evaluator: Evaluator | None = None  # None: the only one there is
     test: PrimaryTest = PrimaryTest.PAIRED_T
     level: Annotated[float, Meta(gt=0.0, lt=1.0)] = 0.95
+    planned_looks: tuple[Whole, ...] = ()  # at how many attempts of both; the level is divided over them
 
 
 class Look(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):

@@ -86,18 +86,23 @@ class MatrixCell(Struct, frozen=True):
 
 
 class CostSum(Struct, frozen=True):
-    """A sum under one pricing basis, never under two."""
+    """A sum under one pricing basis, never under two. `per_attempt` is a gap unless every amount is known."""
 
     basis: PricingBasis
     sum: Sum
+    per_attempt: Estimate | Absent
 
 
 class CostPerPass(Struct, frozen=True):
-    """Cost per passed attempt. `at_least` is true unless cost and verdicts are both complete (AT-13)."""
+    """Cost per passed attempt. `at_least` is true unless cost and verdicts are both complete (AT-13).
+
+    `interval` is of the population of tasks, and a gap where `at_least`.
+    """
 
     basis: PricingBasis
     amount: float
     at_least: bool
+    interval: Interval | Absent
 
 
 class Durations(Struct, frozen=True):
@@ -249,10 +254,10 @@ class Tipping(Struct, frozen=True):
 
 
 class CostDifference(Struct, frozen=True, tag_field="kind", tag="cost_difference"):
-    """Mean cost per attempt, baseline minus candidate, under one basis that both have (AT-8)."""
+    """Mean cost per attempt, baseline minus candidate, over matched tasks, under one basis that both have (AT-8)."""
 
-    amount: float
     basis: PricingBasis
+    estimate: Estimate | Absent
 
 
 class PairOf(Struct, frozen=True):

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from math import fsum
 
 from paritrace.attempts.accounts import PricingBasis
+from paritrace.attempts.details import basis_name
 from paritrace.attempts.figures import Figure, Sum, Summing
 from paritrace.attempts.gaps import AttemptGap
 from paritrace.attempts.manifest import Configuration, Relation
@@ -19,11 +20,12 @@ from paritrace.attempts.result import (
     OfEvaluator,
     Reconciled,
 )
+from paritrace.attempts.statistics.costs import cost_per_attempt, per_pass_interval
 from paritrace.attempts.statistics.durations import Incidence, incidence_of_pass
 from paritrace.attempts.statistics.means import macro_mean, micro_mean
 from paritrace.attempts.statistics.pass_at_k import PassAtK, pass_at_k
 from paritrace.attempts.statistics.proportions import wilson
-from paritrace.attempts.statistics.records import Absent, NotEstimable, TaskOutcomes
+from paritrace.attempts.statistics.records import Absent, Estimate, NotEstimable, TaskOutcomes
 from paritrace.attempts.tallies import JudgedTasks, Tally
 from paritrace.attempts.usage import Tokens, token_figures
 from paritrace.evidence.coverage import Coverage, CoverageState, ExpectedGap, coverage, state
@@ -42,7 +44,7 @@ def of_configuration(tally: Tally, declared: Configuration, *, level: float, car
         for summing in (*tally.tokens.values(), *((tally.repriced,) if tally.repriced else ())):
             summing.note(gap.reason, gap.count)
     tokens = {str(kind): summing.result(declared=complete) for kind, summing in tally.tokens.items()}
-    costs = _costs(tally, declared)
+    costs = _costs(tally, declared, level=level)
     attempts = _attempts(tally, declared)
     relation = _relation(tally, declared)
     judges = tuple(_of_evaluator(judge, relation, level=level) for judge in tally.judges)
@@ -64,8 +66,8 @@ def of_configuration(tally: Tally, declared: Configuration, *, level: float, car
         costs=costs,
         repriced=None
         if card is None or tally.repriced is None
-        else CostSum(basis_of(card), tally.repriced.result(declared=complete)),
-        cost_per_pass=tuple(_cost_per_pass(costs, judges)),
+        else CostSum(basis_of(card), tally.repriced.result(declared=complete), Absent(NotEstimable.NOT_RECORDED)),
+        cost_per_pass=tuple(_cost_per_pass(costs, judges, tally, level=level)),
         durations=_durations(tally, complete),
         fields=_fields(tally, declared),
         differing_fields=tuple(name for name, values in sorted(_fields(tally, declared).items()) if len(values) > 1),
@@ -110,7 +112,7 @@ def _of_evaluator(judge: JudgedTasks, relation: Relation, *, level: float) -> Of
         fractions=_fractions(judge, tasks, level=level),
         mean_over_tasks=macro_mean(tasks, level=level),
         mean_over_attempts=micro_mean(tasks, level=level),
-        pass_at_k=_pass_at_k(tasks, relation),
+        pass_at_k=_pass_at_k(tasks, relation, level=level),
         time_to_pass=_time_to_pass(judge),
     )
 
@@ -137,14 +139,14 @@ def _fractions(judge: JudgedTasks, tasks: Sequence[TaskOutcomes], *, level: floa
     )
 
 
-def _pass_at_k(tasks: Sequence[TaskOutcomes], relation: Relation) -> tuple[PassAtK, ...] | Absent:
+def _pass_at_k(tasks: Sequence[TaskOutcomes], relation: Relation, *, level: float) -> tuple[PassAtK, ...] | Absent:
     if relation is not Relation.INDEPENDENT:
         return Absent(NotEstimable.NOT_INDEPENDENT, f"the attempts of a task are {relation}")
     most = max((len(task.values) for task in tasks), default=0)
     found: list[PassAtK] = []
     k = 1
     while k <= min(most, MOST_K):
-        one = pass_at_k(tasks, k)
+        one = pass_at_k(tasks, k, level=level)
         if isinstance(one, Absent):
             return one
         found.append(one)
@@ -178,12 +180,18 @@ def _requests_state(tally: Tally) -> CoverageState:
     return CoverageState.INCOMPLETE if short else CoverageState.COMPLETE
 
 
-def _costs(tally: Tally, declared: Configuration) -> tuple[CostSum, ...]:
+def _costs(tally: Tally, declared: Configuration, *, level: float) -> tuple[CostSum, ...]:
     sums = tally.costs()
     for summing in sums.values():
         for gap in declared.gaps:
             summing.note(gap.reason, gap.count)
-    found = [CostSum(basis, one.result(declared=declared.attempts_complete)) for basis, one in sums.items()]
+    found: list[CostSum] = []
+    for basis, one in sums.items():
+        total = one.result(declared=declared.attempts_complete)
+        each: Estimate | Absent = Absent(NotEstimable.INCOMPLETE)
+        if total.state is CoverageState.COMPLETE:
+            each = cost_per_attempt(tally.task_costs.get(basis, {}), level=level)
+        found.append(CostSum(basis, total, each))
     return tuple(sorted(found, key=lambda one: basis_key(one.basis)))
 
 
@@ -192,7 +200,9 @@ def basis_key(basis: PricingBasis) -> tuple[str, ...]:
     return str(basis.kind), basis.id, basis.version, basis.currency, str(basis.verified)
 
 
-def _cost_per_pass(costs: Iterable[CostSum], judges: Sequence[OfEvaluator]) -> Iterable[CostPerPass]:
+def _cost_per_pass(
+    costs: Iterable[CostSum], judges: Sequence[OfEvaluator], tally: Tally, *, level: float
+) -> Iterable[CostPerPass]:
     """Cost per pass, exact only where both are complete; else the least cost over the most passes (AT-13)."""
     if len(judges) != 1 or isinstance(judges[0].fractions, Absent):
         return
@@ -200,8 +210,13 @@ def _cost_per_pass(costs: Iterable[CostSum], judges: Sequence[OfEvaluator]) -> I
     most = fractions.passes + fractions.num_attempts - fractions.num_evaluated
     for cost in costs:
         whole = cost.sum.state is CoverageState.COMPLETE and fractions.num_evaluated == fractions.num_attempts
-        if most:
-            yield CostPerPass(cost.basis, cost.sum.low / most, at_least=not whole)
+        if not most:
+            continue
+        interval: Interval | Absent = Absent(NotEstimable.INCOMPLETE)
+        if whole:
+            passes = {task: fsum(values) for task, values in tally.judges[0].values.items()}
+            interval = per_pass_interval(tally.task_costs.get(cost.basis, {}), passes, level=level)
+        yield CostPerPass(cost.basis, cost.sum.low / most, at_least=not whole, interval=interval)
 
 
 def _durations(tally: Tally, declared: bool) -> Durations:
@@ -234,7 +249,7 @@ def _reconciled(declared: Configuration, tokens: Mapping[str, Sum], costs: Seque
                 yield _against(total.id, str(kind), figures[kind], tokens[kind])
         for basis, figure in sorted(cost_figures(total.accounting).items(), key=lambda one: basis_key(one[0])):
             ours = next((one.sum for one in costs if one.basis == basis), Summing().result(declared=False))
-            yield _against(total.id, f"cost {basis.kind} {basis.currency}", figure, ours)
+            yield _against(total.id, f"cost, {basis_name(basis)}", figure, ours)
 
 
 def _against(total_id: str, name: str, total: Figure, ours: Sum) -> Reconciled:

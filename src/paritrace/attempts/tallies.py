@@ -84,6 +84,7 @@ class Tally:
         self.num_legacy = self.num_unattributed = 0
         self._costs: dict[PricingBasis, Summing] = {}
         self._seen_costs: dict[PricingBasis, int] = {}
+        self.task_costs: dict[PricingBasis, dict[Task, list[float]]] = {}  # amounts that are known, by task
         self._cost_gaps: Counter[AttemptGap] = Counter()
 
     def add(self, facts: AttemptFacts, *, retried: bool) -> None:
@@ -132,6 +133,9 @@ class Tally:
         for basis, figure in facts.costs.items():
             self._costs.setdefault(basis, Summing()).add(figure)
             self._seen_costs[basis] = self._seen_costs.get(basis, 0) + 1
+            if figure.known:
+                task = (facts.attempt.task_id, facts.attempt.task_revision)
+                self.task_costs.setdefault(basis, {}).setdefault(task, []).append(figure.low)
 
     def _add_times(self, facts: AttemptFacts) -> None:
         times, attempt = facts.times, facts.attempt

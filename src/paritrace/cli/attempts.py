@@ -9,12 +9,14 @@ import click
 from paritrace.cli.attempts_diverge import diverge
 from paritrace.cli.attempts_import import import_results
 from paritrace.cli.options import json_option
-from paritrace.cli.output import ExitStatus, write_json_bytes, write_text
+from paritrace.cli.output import ExitStatus, note, write_json_bytes, write_text
+from paritrace.errors import HostError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from paritrace.attempts.gate import Gate
+    from paritrace.attempts.loading import Loaded
     from paritrace.attempts.rate_card import RateCard
     from paritrace.attempts.result import AttemptsComparison, Summary
     from paritrace.correspondence.vocabulary import Verdict
@@ -65,13 +67,16 @@ def summarize(  # noqa: PLR0913  one parameter per option of the synopsis
     """Summarise the attempts in MANIFEST: coverage first, then outcomes, usage, cost and warnings.
 
     Exit status 0 when a report was made, 2 for an invalid manifest; with --require-complete 3 where evidence is
-    incomplete; with --gate 1 where a rule fails and 3 where one is undetermined.
+    incomplete; with --gate 1 where a rule fails and 3 where one is undetermined. Where the manifest declares a primary
+    analysis, the look is recorded beside it (MANIFEST.looks.jsonl).
     """
     from paritrace.attempts.api import load, require_scipy, summarize
     from paritrace.reports.attempts.sections import parts_of_summary
 
     require_scipy()
-    found = summarize(load(manifest), details=details, card=_card(rate_card), gate=_gate(gate))
+    loaded = load(manifest)
+    found = summarize(loaded, details=details, card=_card(rate_card), gate=_gate(gate))
+    record(loaded)
     deliver(found, parts_of_summary(found), output=output, form="json" if as_json else form)
     return _status(found.verdict, complete=found.complete or not require_complete)
 
@@ -94,7 +99,9 @@ def compare(  # noqa: PLR0913  one parameter per option of the synopsis
 ) -> int:
     """Compare configurations in MANIFEST on the tasks that they have in common, and say what the evidence supports.
 
-    Without --baseline and --candidate: the primary analysis that the manifest declares, else every two of them.
+    Without --baseline and --candidate: the primary analysis that the manifest declares, else every two of them. Such an
+    analysis may claim as long as attempts are not added after a look that was not planned; looks are recorded beside
+    the manifest (MANIFEST.looks.jsonl).
     """
     from paritrace.attempts.api import compare, load, require_scipy
     from paritrace.reports.attempts.sections import parts_of_comparison
@@ -102,6 +109,7 @@ def compare(  # noqa: PLR0913  one parameter per option of the synopsis
     require_scipy()
     loaded = load(manifest)
     found = compare(loaded, baseline=baseline, candidate=candidate, card=_card(rate_card), gate=_gate(gate))
+    record(loaded)
     deliver(found, parts_of_comparison(found), output=output, form="json" if as_json else form)
     return _status(found.verdict, complete=found.summary.complete or not require_complete)
 
@@ -126,6 +134,17 @@ def explain(manifest: Path, figure: str, rate_card: Path | None, as_json: bool) 
     else:
         write_text(explained_text(found).rstrip("\n"))
     return ExitStatus.DONE
+
+
+def record(loaded: "Loaded") -> None:
+    """Record the look that a report is, before it is shown; where that fails it is shown all the same, and said so."""
+    from paritrace.attempts.api import record_look
+    from paritrace.reports.harmless import harmless
+
+    try:
+        record_look(loaded)
+    except HostError as error:
+        note(f"this look at results is not recorded: {harmless(error.message)} [{error.code}]")
 
 
 def deliver(

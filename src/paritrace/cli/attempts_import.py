@@ -33,8 +33,12 @@ def import_results(
     """Write the manifest of what TOOL left at each PATH; each PATH is one configuration.
 
     What was planned comes from the tool's own list. Every figure keeps its file, digest and place. What cannot be read
-    is refused by file and line on stderr and noted in the manifest, and the rest is read.
+    is refused by file and line on stderr and noted in the manifest, and the rest is read. What a person declared in a
+    manifest that is there already (primary, score_ranges, looks) is kept.
     """
+    from msgspec.structs import replace
+
+    from paritrace.attempts.declarations import declared_in, with_declared
     from paritrace.attempts.importers.importing import import_attempts
     from paritrace.evidence.codec import encode_document
     from paritrace.files import LOCAL
@@ -44,11 +48,14 @@ def import_results(
     imported = import_attempts(tool, paths, base=base, configurations=configurations)
     for refusal in imported.refusals:
         note(f"not read: {harmless(str(refusal))}")
-    document = encode_document(imported.manifest)
     if output is None:
-        write_json_bytes(document)
+        write_json_bytes(encode_document(imported.manifest))
         return
-    LOCAL.replace(output, document)
+    kept = declared_in(LOCAL.read_if_present(output) or b"")
+    if kept is not None and kept.names():
+        imported = replace(imported, manifest=with_declared(imported.manifest, kept))
+        note(f"kept from the {output.name} that was there: {', '.join(kept.names())}")
+    LOCAL.replace(output, encode_document(imported.manifest))
     if as_json:
         write_json(_told(imported, output))
     else:

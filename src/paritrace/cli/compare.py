@@ -114,7 +114,13 @@ def compare(  # noqa: PLR0913  one parameter per option of the synopsis; they be
     undetermined or evidence is incomplete; with --policy: 1 when it fails, 3 when it is undetermined. The result is
     kept below CAND unless -o names another place.
     """
-    from paritrace.cli.compare_attempts import Asked, compare_directories, is_of_attempts, require_shared_options
+    from paritrace.cli.compare_attempts import (
+        Asked,
+        compare_directories,
+        is_of_attempts,
+        refuse_manifests,
+        require_shared_options,
+    )
     from paritrace.cli.selections import parse_ranks, parse_steps
     from paritrace.compare.folds_dims import parse_dims
     from paritrace.compare.masks import parse_mask
@@ -122,6 +128,7 @@ def compare(  # noqa: PLR0913  one parameter per option of the synopsis; they be
     from paritrace.compare.settings import Settings
 
     output_to = Output(path=output, formats=formats, as_json=as_json)
+    refuse_manifests(base, cand)
     if is_of_attempts(base, cand):
         require_shared_options(click.get_current_context())
         return compare_directories(base, cand, Asked(repeats, output_to, exit_code and not exit_zero))

@@ -1,6 +1,8 @@
 """`paritrace compare DIR DIR` on what evaluation tools left: attempts instead of calls (AT-22)."""
 
+import re
 from pathlib import Path
+from shlex import quote
 from typing import TYPE_CHECKING
 
 import click
@@ -19,6 +21,8 @@ if TYPE_CHECKING:
 
 SHARED = frozenset({"base", "cand", "repeats", "output", "formats", "exit_code", "exit_zero", "as_json", "debug"})
 """Parameters of `compare` that mean the same for attempts; every other one speaks of calls and tensors."""
+MANIFEST_HEAD_BYTES = 4096  # a manifest says what it is at its beginning
+MANIFEST_SAYS = re.compile(rb"""format["']?\s*:\s*["']?paritrace-attempts["'\s,}]""")
 FORMATS = ("text", "json", "markdown", "html")
 
 
@@ -39,6 +43,30 @@ def is_of_attempts(base: Path, cand: Path) -> bool:
     if any(not path.exists() or LOCAL.exists(path / ENVELOPE_NAME) for path in (base, cand) if not path.is_file()):
         return False
     return are_attempts(base, cand)
+
+
+def refuse_manifests(*paths: Path) -> None:
+    """Refuse manifests of attempts, which hold all their configurations and are compared by another command.
+
+    Raises:
+        RequestError: Refused, `attempts_manifest_given`.
+    """
+    given = [path for path in paths if _is_manifest(path)]
+    if given:
+        raise RequestError(
+            f"{given[0]} is a manifest of attempts, not a run",
+            code="attempts_manifest_given",
+            fix=f"paritrace attempts compare {quote(str(given[0]))}: it compares the configurations in one manifest",
+        )
+
+
+def _is_manifest(path: Path) -> bool:
+    from paritrace.files import LOCAL
+
+    if not LOCAL.exists(path) or not LOCAL.is_regular(path):
+        return False
+    head = b"".join(LOCAL.iter_chunks(path, length=MANIFEST_HEAD_BYTES))
+    return MANIFEST_SAYS.search(head) is not None
 
 
 def require_shared_options(context: click.Context) -> None:

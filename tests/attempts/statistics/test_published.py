@@ -112,7 +112,7 @@ def of_chen(n: int, c: int, k: int) -> float:
 def test_at_13_pass_at_k_is_that_of_chen(n: int) -> None:
     for c in range(0, n + 1, max(1, n // 10)):
         for k in (1, 2, 3):
-            found = pass_at_k(tasks((1.0,) * c + (0.0,) * (n - c)), k)
+            found = pass_at_k(tasks((1.0,) * c + (0.0,) * (n - c)), k, level=0.95)
             assert isinstance(found, PassAtK)
             assert found.pass_at_k == pytest.approx(of_chen(n, c, k))
             every = np.prod([(c - i) / (n - i) for i in range(k)]) if c >= k else 0.0
@@ -120,11 +120,13 @@ def test_at_13_pass_at_k_is_that_of_chen(n: int) -> None:
 
 
 def test_at_13_k_is_not_lowered_and_no_task_dropped_unmentioned() -> None:
-    found = pass_at_k(tasks((1.0, 0.0, 0.0), (1.0,)), 2)
+    found = pass_at_k(tasks((1.0, 0.0, 0.0), (1.0,)), 2, level=0.95)
     assert isinstance(found, PassAtK)
     assert (found.num_eligible_tasks, found.num_tasks) == (1, 2)
-    assert pass_at_k(tasks((1.0,)), 2) == Absent(NotEstimable.TOO_FEW_ATTEMPTS, "no task has 2 evaluated attempts")
-    assert pass_at_k(tasks((0.5,)), 1) == Absent(NotEstimable.NOT_BINARY)
+    assert pass_at_k(tasks((1.0,)), 2, level=0.95) == Absent(
+        NotEstimable.TOO_FEW_ATTEMPTS, "no task has 2 evaluated attempts"
+    )
+    assert pass_at_k(tasks((0.5,)), 1, level=0.95) == Absent(NotEstimable.NOT_BINARY)
 
 
 def test_at_13_holm_is_that_of_statsmodels() -> None:

@@ -1,7 +1,7 @@
 """Reads the folder of one terminal-bench run: what was planned, and the trials that left results (AT-16).
 
-terminal-bench writes a trial's own `results.json` first and `results.json` of the run after each, not atomically: in a run
-that was killed the latter is torn, behind, or not there. So trials that only their own file names are taken from there.
+terminal-bench writes a trial's own `results.json` first and that of the run after each, not atomically: in a run that
+was killed the latter is torn, behind, or not there. So trials that only their own file names are taken from there.
 """
 
 from collections.abc import Iterable, Iterator

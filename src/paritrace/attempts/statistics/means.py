@@ -43,6 +43,11 @@ def micro_mean(tasks: Sequence[TaskOutcomes], *, level: float) -> Estimate | Abs
 
     The cluster-robust variance of an intercept (Liang and Zeger 1986), with the correction C/(C-1).
     """
+    return clustered_mean(tasks, level=level, estimand=MICRO)
+
+
+def clustered_mean(tasks: Sequence[TaskOutcomes], *, level: float, estimand: str) -> Estimate | Absent:
+    """Returns the mean over attempts of any value, by the formula of `micro_mean`."""
     there = [task for task in tasks if task.values]
     num = sum(len(task.values) for task in there)
     if not num:
@@ -59,7 +64,18 @@ def micro_mean(tasks: Sequence[TaskOutcomes], *, level: float) -> Estimate | Abs
     else:
         error = sqrt(count / (count - 1) * spread) / num
     interval = error if isinstance(error, Absent) else t_interval(value, error, df=count - 1, level=level)
-    return Estimate(MICRO, value, error, interval, count, num)
+    return Estimate(estimand, value, error, interval, count, num)
+
+
+def interval_over_tasks(values: Sequence[float], *, level: float) -> Interval | Absent:
+    """Returns the t interval of the mean of one value per task, each in [0, 1], with n - 1 degrees of freedom.
+
+    Where all are 1, or all 0, the exact bound of Clopper and Pearson stands: a value in [0, 1] is 1 at most as often as
+    its mean says, so the bound of a share holds for the mean too.
+    """
+    if not values:
+        return Absent(NotEstimable.NO_DATA)
+    return _interval(values, _mean(values), _standard_error(values), level=level)
 
 
 def _interval(means: Sequence[float], value: float, error: float | Absent, *, level: float) -> Interval | Absent:

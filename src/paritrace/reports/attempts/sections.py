@@ -4,9 +4,10 @@ from collections.abc import Iterator
 
 from msgspec import Struct
 
+from paritrace.attempts.accounts import PricingBasis
 from paritrace.attempts.details import basis_name, evaluator_name
 from paritrace.attempts.result import AttemptDetail, AttemptsComparison, OfConfiguration, PairOf, RuleOutcome, Summary
-from paritrace.attempts.statistics.records import Absent
+from paritrace.attempts.statistics.records import Absent, Estimate
 from paritrace.reports.attempts.words import (
     TOKEN_NAMES,
     attempts_line,
@@ -26,6 +27,7 @@ from paritrace.reports.attempts.words import (
 )
 from paritrace.reports.harmless import harmless
 from paritrace.reports.wording import count
+from paritrace.statistics.records import Interval
 
 MOST_LISTED = 40  # tasks and attempts on one list; of more the number left out is said
 MOST_DETAILS = 2000  # attempts in a report for people; --json has all
@@ -116,17 +118,19 @@ def _spend(one: OfConfiguration, name: str) -> Part:
     rows = [(TOKEN_NAMES[kind], sum_in_words(found)) for kind, found in one.tokens.items()]
     rows += [(f"inherited {kind}", sum_in_words(found)) for kind, found in one.inherited_tokens.items() if found.low]
     for cost in one.costs:
-        rows.append((f"cost, {harmless(basis_name(cost.basis))}", sum_in_words(cost.sum, unit=cost.basis.currency)))
+        rows += [("cost", sum_in_words(cost.sum, unit=cost.basis.currency)), ("  priced", _priced(cost.basis))]
+        if isinstance(cost.per_attempt, Estimate):
+            rows.append(("  an attempt", estimate_in_words(cost.per_attempt)))
     if not one.costs:
         rows.append(("cost", "unknown: no attempt has one"))
     if one.repriced is not None:
         basis = one.repriced.basis
-        rows.append(
-            (f"priced again, {harmless(basis_name(basis))}", sum_in_words(one.repriced.sum, unit=basis.currency))
-        )
+        again = sum_in_words(one.repriced.sum, unit=basis.currency)
+        rows += [("priced again", again), ("  priced", _priced(basis))]
     for per in one.cost_per_pass:
         least = ">= " if per.at_least else ""
-        rows.append(("cost per pass", f"{least}{number(per.amount)} {per.basis.currency}"))
+        reach = f"; {interval_in_words(per.interval)}" if isinstance(per.interval, Interval) else ""
+        rows.append(("cost per pass", f"{least}{number(per.amount)} {per.basis.currency}{reach}"))
     for total in one.reconciled:
         left = "not known" if total.unattributed is None else number(total.unattributed)
         rows.append((f"unattributed {total.figure}", f"{left} (the run's own total {number(total.total.low)})"))
@@ -189,8 +193,12 @@ def _or_gap(value: object) -> str:
 def _cost(pair: PairOf) -> str:
     if isinstance(pair.cost_difference, Absent):
         return f"no difference is stated: {pair.cost_difference.gap}"
-    basis = pair.cost_difference.basis
-    return f"{number(pair.cost_difference.amount)} {basis.currency} ({harmless(basis_name(basis))})"
+    basis, found = pair.cost_difference.basis, pair.cost_difference.estimate
+    return f"{basis.currency} {estimate_in_words(found, signed=True)} ({_priced(basis)})"
+
+
+def _priced(basis: PricingBasis) -> str:
+    return harmless(basis_name(basis))
 
 
 def _matching(pair: PairOf) -> Iterator[tuple[str, str]]:

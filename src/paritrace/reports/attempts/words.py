@@ -104,13 +104,13 @@ def pass_at_k_lines(judge: OfEvaluator) -> list[tuple[str, str]]:
     """Returns pass@k and pass^k with eligible and total tasks."""
     if isinstance(judge.pass_at_k, Absent):
         return [("pass@k, pass^k", gap_in_words(judge.pass_at_k))]
-    return [
-        (
-            f"pass@{one.k}, pass^{one.k}",
-            f"{one.pass_at_k:.3f}, {one.pass_hat_k:.3f} ({one.num_eligible_tasks:,} of {one.num_tasks:,} tasks)",
-        )
-        for one in judge.pass_at_k
-    ]
+    lines: list[tuple[str, str]] = []
+    for one in judge.pass_at_k:
+        tasks = f"{one.num_eligible_tasks:,} of {count(one.num_tasks, 'task')}"
+        lines.append((f"pass@{one.k}", f"{one.pass_at_k:.3f}; {interval_in_words(one.at_k_interval)}; {tasks}"))
+        if one.k > 1:
+            lines.append((f"pass^{one.k}", f"{one.pass_hat_k:.3f}; {interval_in_words(one.hat_k_interval)}; {tasks}"))
+    return lines
 
 
 def incidence_in_words(found: Incidence | Absent) -> str:
