@@ -5,7 +5,7 @@ After `terminal_bench/harness/models.py` and `utils/run_lock.py` of terminal-ben
 
 from msgspec import Struct
 
-from paritrace.attempts.plain_json import members
+from paritrace.evidence.plain_json import members
 
 RESULTS, LOCK, METADATA = "results.json", "tb.lock", "run_metadata.json"
 

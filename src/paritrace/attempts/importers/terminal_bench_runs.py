@@ -21,7 +21,7 @@ from paritrace.attempts.importers.terminal_bench_format import (
     is_results,
 )
 from paritrace.attempts.origins import Origin
-from paritrace.attempts.plain_json import elements, members
+from paritrace.evidence.plain_json import elements, members
 
 
 class Run(Struct, frozen=True):
