@@ -7,7 +7,7 @@ from paritrace.attempts.assessing import Assessed, assess
 from paritrace.attempts.cautions import cautions
 from paritrace.attempts.comparing import compared, level_of, pairs_of, with_holm
 from paritrace.attempts.details import detail_of
-from paritrace.attempts.explaining import Explained, explained
+from paritrace.attempts.explaining import Explained, explained, figures_of
 from paritrace.attempts.gate import Gate, comparison_verdict, gate_of
 from paritrace.attempts.loading import Loaded
 from paritrace.attempts.loading import load as load_manifest
@@ -137,6 +137,11 @@ def explain(loaded: Loaded, figure: str, *, card: RateCard | None = None) -> Exp
         RequestError: Refused, `no_such_figure`: the message lists what there is.
     """
     return explained(assess(loaded, card=card), figure)
+
+
+def figures(loaded: Loaded) -> tuple[str, ...]:
+    """Returns the names that `explain` takes; raises as it does."""
+    return tuple(figures_of(assess(loaded)))
 
 
 def summary_of(assessed: Assessed, *, details: bool) -> Summary:

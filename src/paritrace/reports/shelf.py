@@ -13,7 +13,14 @@ from paritrace.files import LOCAL, Files
 from paritrace.reports.documents import decoded
 from paritrace.reports.keeping import FOLDER, MANIFEST, NAMES
 from paritrace.reports.kept_result import KeptResult, open_result
-from paritrace.reports.shelf_others import ShelvedCheck, ShelvedStore, others_at, shelved_check
+from paritrace.reports.shelf_others import (
+    ShelvedCheck,
+    ShelvedManifest,
+    ShelvedStore,
+    is_manifest,
+    others_at,
+    shelved_check,
+)
 from paritrace.runs.catalog import ARCHIVE_SUFFIX, MAX_DEPTH, RunLine, catalog
 from paritrace.runs.envelope import ENVELOPE_NAME
 
@@ -56,13 +63,15 @@ class Shelf(Struct, frozen=True):
     comparisons: tuple[ShelvedComparison, ...]
     troubles: tuple[Trouble, ...]
     checks: tuple[ShelvedCheck, ...] = ()
+    manifests: tuple[ShelvedManifest, ...] = ()
     stores: tuple[ShelvedStore, ...] = ()
     left_out: tuple[str, ...] = ()
 
     @property
     def is_empty(self) -> bool:
         """Whether there is nothing to show."""
-        return not (self.runs or self.comparisons or self.troubles or self.checks or self.stores)
+        shown = (self.runs, self.comparisons, self.troubles, self.checks, self.manifests, self.stores)
+        return not any(shown)
 
 
 class Result(Struct, frozen=True):
@@ -87,7 +96,7 @@ def shelf_of(path: Path, /, *, files: Files = LOCAL) -> Shelf:
     """
     if not files.exists(path):
         raise HostError(f"{path} does not exist", code="not_found", fix="check the path of the run or comparison")
-    place = _place_of(path)
+    place = _place_of(path, files=files)
     runs, troubles, left_out = _runs(place, files=files)
     found = [_comparison(one, files=files) for one in _results(place, runs, files=files)]
     others = others_at(place, files=files)
@@ -98,14 +107,16 @@ def shelf_of(path: Path, /, *, files: Files = LOCAL) -> Shelf:
         comparisons=tuple(one for one in found if isinstance(one, ShelvedComparison))[:MOST],
         troubles=(*troubles, *(one for one in (*found, *checks) if isinstance(one, Trouble)))[:MOST],
         checks=tuple(one for one in checks if isinstance(one, ShelvedCheck))[:MOST],
+        manifests=tuple(ShelvedManifest(key_of(one), str(one), files.size(one)) for one in others.manifests)[:MOST],
         stores=tuple(ShelvedStore(key_of(one), str(one)) for one in others.stores)[:MOST],
         left_out=(*left_out, *_too_many(len(runs), "runs"), *_too_many(len(found), "comparisons")),
     )
     if not path.is_dir() and shelf.is_empty:
         raise RequestError(
-            f"{path} is no run, comparison, check or store",
+            f"{path} is no run, comparison, check, manifest of attempts or store",
             code="nothing_to_view",
-            fix="name a run, a comparison's folder or document, a check.json, a store, or a folder that holds some",
+            fix="name a run, a comparison's folder or document, a check.json, a manifest of attempts, a store, "
+            "or a folder that holds some",
         )
     return shelf
 
@@ -129,9 +140,11 @@ def open_shelved(path: Path, /, *, files: Files = LOCAL) -> Result:
     return Result(path, decoded(files.read(path), Comparison, name=str(path)), None)
 
 
-def _place_of(path: Path) -> Path:
+def _place_of(path: Path, *, files: Files) -> Path:
     """The folder that a file of ours stands for."""
     beside = path.parent
+    if path.name == MANIFEST and is_manifest(path, files=files):
+        return path
     if path.name == ENVELOPE_NAME or (path.name in (MANIFEST, *NAMES.values()) and (beside / MANIFEST).exists()):
         return beside
     return path
@@ -171,7 +184,7 @@ def _kept_below(folder: Path, *, depth: int, files: Files) -> Iterator[Path]:
     try:
         if not files.exists(folder) or not files.is_folder(folder):
             return
-        if files.exists(folder / MANIFEST):
+        if files.exists(folder / MANIFEST) and not is_manifest(folder / MANIFEST, files=files):
             yield folder
             return
         entries = files.list(folder)[:MOST]

@@ -1,10 +1,12 @@
-"""What lies at a path besides runs and comparisons: kept checks and stores, with the status of a store (SU-10)."""
+"""What lies at a path besides runs and comparisons: kept checks, manifests of attempts, stores (SU-10)."""
 
 from collections.abc import Iterator
+from enum import StrEnum
 from pathlib import Path
 
 from msgspec import Struct
 
+from paritrace.attempts.manifest import FORMAT as MANIFEST_FORMAT
 from paritrace.compare.checks_result import FORMAT as CHECK_FORMAT
 from paritrace.compare.checks_result import Checked, Outcome
 from paritrace.errors import HostError, ParitraceError
@@ -21,6 +23,7 @@ from paritrace.store.targets import open_target
 HEAD_BYTES = 256  # of a document: what it says it is stands there
 MOST_ENTRIES = 1000  # of a folder
 DOCUMENT_BYTES = 64 << 20
+DOCUMENTS = frozenset({".json", ".yaml", ".yml"})
 
 
 class ShelvedCheck(Struct, frozen=True):
@@ -41,6 +44,14 @@ class ShelvedStore(Struct, frozen=True):
     path: str
 
 
+class ShelvedManifest(Struct, frozen=True):
+    """A manifest of attempts; it is read when it is asked for."""
+
+    key: str
+    path: str
+    bytes: int
+
+
 class StorePage(Struct, frozen=True):
     """How far the ranks of a store are, by names and sizes; `problems` in words."""
 
@@ -50,19 +61,37 @@ class StorePage(Struct, frozen=True):
 
 
 class Others(Struct, frozen=True):
-    """Where checks and stores lie."""
+    """Where they lie."""
 
     checks: tuple[Path, ...] = ()
+    manifests: tuple[Path, ...] = ()
     stores: tuple[Path, ...] = ()
 
 
+class _Kind(StrEnum):
+    CHECK = "check"
+    MANIFEST = "manifest"
+    STORE = "store"
+
+
 def others_at(place: Path, /, *, files: Files) -> Others:
-    """Returns the documents of checks and the stores at a path and below it, outside of runs, to a bounded depth."""
+    """Returns what lies at a path and below it, outside of runs, to a bounded depth."""
     found = list(_found(place, depth=MAX_DEPTH, files=files))
     return Others(
-        checks=tuple(path for path in found if not files.is_folder(path)),
-        stores=tuple(path for path in found if files.is_folder(path)),
+        checks=tuple(path for kind, path in found if kind is _Kind.CHECK),
+        manifests=tuple(path for kind, path in found if kind is _Kind.MANIFEST),
+        stores=tuple(path for kind, path in found if kind is _Kind.STORE),
     )
+
+
+def is_manifest(path: Path, /, *, files: Files) -> bool:
+    """Whether a file begins as a manifest of attempts does, by its format or as `paritrace attempts import` writes it.
+
+    Raises:
+        HostError: Refused: it cannot be read.
+    """
+    head = _head(path, files=files)
+    return MANIFEST_FORMAT.encode() in head or b"".join(head.split()).startswith(b'{"attempts":')
 
 
 def read_check(path: Path, /, *, files: Files) -> Checked:
@@ -104,15 +133,17 @@ def store_page(path: Path, /, *, files: Files) -> StorePage:
     return StorePage(str(path), found.published, tuple(map(in_words, found.problems)))
 
 
-def _found(place: Path, *, depth: int, files: Files) -> Iterator[Path]:
+def _found(place: Path, *, depth: int, files: Files) -> Iterator[tuple[_Kind, Path]]:
     """What cannot be listed or read holds nothing that could be shown."""
     try:
         if not files.is_folder(place):
-            if place.suffix == ".json" and _is_check(place, files=files):
-                yield place
+            if place.suffix in DOCUMENTS and is_manifest(place, files=files):
+                yield _Kind.MANIFEST, place
+            elif place.suffix == ".json" and _is_check(place, files=files):
+                yield _Kind.CHECK, place
             return
         if is_store(place, files=files):
-            yield place
+            yield _Kind.STORE, place
             return
         if files.exists(place / ENVELOPE_NAME) or not depth:
             return
@@ -125,5 +156,9 @@ def _found(place: Path, *, depth: int, files: Files) -> Iterator[Path]:
 
 
 def _is_check(path: Path, *, files: Files) -> bool:
-    head = next(iter(files.iter_chunks(path, length=HEAD_BYTES)), b"")
+    head = _head(path, files=files)
     return head.lstrip().startswith(b"{") and CHECK_FORMAT.encode() + b'"' in head
+
+
+def _head(path: Path, *, files: Files) -> bytes:
+    return next(iter(files.iter_chunks(path, length=HEAD_BYTES)), b"")

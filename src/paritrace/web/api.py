@@ -6,6 +6,7 @@ from fastapi import APIRouter, Path, Query, Request
 from fastapi.responses import Response
 from msgspec import Struct
 
+from paritrace.attempts.explaining import Explained
 from paritrace.compare.checks_result import Checked
 from paritrace.compare.result import Comparison
 from paritrace.compare.rows import Side
@@ -19,7 +20,7 @@ from paritrace.web import contents
 from paritrace.web.call_detail import CallDetail
 from paritrace.web.calls_database import Answer
 from paritrace.web.calls_question import NAMES, asked
-from paritrace.web.contents import Facets
+from paritrace.web.contents import AttemptsShown, Facets
 from paritrace.web.library import Library
 from paritrace.web.schemas import answer_with
 from paritrace.web.source_view import SourcePage
@@ -30,6 +31,7 @@ RecordId = Annotated[int, Path(ge=0, le=2**62)]
 Offset = Annotated[int, Query(description="Number of the first row, from 0")]
 Limit = Annotated[int, Query(description="Rows at most")]
 File = Annotated[str, Query(description="As a call's `file` names it", max_length=4096)]
+Figure = Annotated[str, Query(description="A name of `figures`", max_length=4096)]
 FILTERS = {
     "parameters": [
         {"name": name, "in": "query", "required": False, "schema": {"type": "string"}, "description": "Filter or order"}
@@ -99,7 +101,18 @@ def routes(library: Library, /) -> APIRouter:
         return _document(contents.sources(library, key, side, file, line=line))
 
     _add_others(api, library)
+    _add_attempts(api, library)
     return api
+
+
+def _add_attempts(api: APIRouter, library: Library) -> None:
+    @api.get("/attempts/{key}", responses=answer_with(AttemptsShown), summary="Attempts, as attempts compare --json")
+    def attempts(key: Key) -> Response:
+        return _document(contents.attempts(library, key))
+
+    @api.get("/attempts/{key}/explained", responses=answer_with(Explained), summary="As attempts explain --json")
+    def explained(key: Key, figure: Figure) -> Response:
+        return _document(contents.explained_figure(library, key, figure))
 
 
 def _add_others(api: APIRouter, library: Library) -> None:

@@ -23,7 +23,7 @@ from paritrace.web.rendering import page
 from paritrace.web.schemas import with_components
 from paritrace.web.timelines import Timelines, origin_of
 
-NOT_FOUND = frozenset({"no_such_page", "no_such_id", "no_calls_table", "no_result", "not_found"})
+NOT_FOUND = frozenset({"no_such_page", "no_such_id", "no_calls_table", "no_result", "not_found", "no_such_figure"})
 
 
 def application(path: Path, /, *, token: str, origin: str, perfetto: str = "") -> FastAPI:

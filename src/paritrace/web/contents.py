@@ -4,6 +4,10 @@ from pathlib import Path
 
 from msgspec import Struct
 
+from paritrace.attempts.api import compare, figures, require_scipy
+from paritrace.attempts.api import explain as attempts_explain
+from paritrace.attempts.explaining import Explained
+from paritrace.attempts.result import AttemptsComparison
 from paritrace.compare.checks import check
 from paritrace.compare.checks_result import Checked
 from paritrace.compare.result import Finding
@@ -47,6 +51,32 @@ def checked(library: Library, key: str, /) -> Checked:
     """Holds a run against itself, as `paritrace check` does; as long as that takes."""
     with library.run(key) as run:
         return check(run)
+
+
+class AttemptsShown(Struct, frozen=True):
+    """A manifest of attempts as `paritrace attempts compare` tells it, and the figures that can be followed."""
+
+    path: str
+    comparison: AttemptsComparison
+    figures: tuple[str, ...]
+
+
+def attempts(library: Library, key: str, /) -> AttemptsShown:
+    """Weighs the attempts of a manifest; as long as that takes.
+
+    Raises:
+        RequestError: Refused, `bad_attempts_manifest`, `path_outside`.
+        HostError: Refused: it cannot be read, or `missing_extra`.
+    """
+    require_scipy()
+    loaded = library.manifest(key)
+    return AttemptsShown(loaded.path, compare(loaded), figures(loaded))
+
+
+def explained_figure(library: Library, key: str, figure: str, /) -> Explained:
+    """Returns the attempts, files and lines behind a figure; raises as `attempts`, and `no_such_figure`."""
+    require_scipy()
+    return attempts_explain(library.manifest(key), figure)
 
 
 def links_of(library: Library, key: str, result: Result, /) -> ServerLinks:

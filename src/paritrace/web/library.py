@@ -5,6 +5,7 @@ from collections import OrderedDict
 from contextlib import AbstractContextManager
 from pathlib import Path
 
+from paritrace.attempts.loading import Loaded, load
 from paritrace.compare.checks_result import Checked
 from paritrace.errors import EvidenceError, ParitraceError, RequestError
 from paritrace.evidence.digests import sha256_of
@@ -40,6 +41,7 @@ class Library:
             self._places = runs | {one.key: Path(one.path) for one in found.comparisons}
             self._places |= {key_of(Path(one.path)): Path(one.path) for one in found.troubles}
             self._places |= {one.key: Path(one.path) for one in found.checks}
+            self._places |= {one.key: Path(one.path) for one in found.manifests}
             self._places |= {one.key: Path(one.path) for one in found.stores}
         return found
 
@@ -50,6 +52,10 @@ class Library:
     def check(self, key: str) -> Checked:
         """Return a kept check; raises as `shelf_others.read_check`."""
         return read_check(self._place(key), files=LOCAL)
+
+    def manifest(self, key: str) -> Loaded:
+        """Return a manifest of attempts; raises as `attempts.loading.load`."""
+        return load(self._place(key))
 
     def store(self, key: str) -> StorePage:
         """Return the status of a store; raises as `shelf_others.store_page`."""

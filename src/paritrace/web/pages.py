@@ -6,6 +6,7 @@ from fastapi import APIRouter
 from fastapi.responses import HTMLResponse, RedirectResponse, Response
 
 from paritrace.errors import RequestError
+from paritrace.reports.attempts.sections import parts_of_comparison, parts_of_summary
 from paritrace.reports.html.check_page import check_page
 from paritrace.reports.html.links import InFile
 from paritrace.reports.html.run_page import run_page
@@ -30,6 +31,8 @@ class Pages:
         made.add_api_route("/r/{key}/check", self.check)
         made.add_api_route("/r/{key}/verify", self.verify)
         made.add_api_route("/k/{key}/", self.kept_check)
+        made.add_api_route("/a/{key}/", self.attempts)
+        made.add_api_route("/a/{key}/f/{figure:path}", self.figure)
         made.add_api_route("/s/{key}/", self.store)
         made.add_api_route("/static/{name}", self.file)
         made.add_api_route("/favicon.ico", self.icon)
@@ -61,6 +64,18 @@ class Pages:
     def kept_check(self, key: Key) -> str:
         shown = check_page(self._library.check(key))
         return page("check.html", {"page": shown, "links": InFile(anchors=())}, title=shown.sentence, nav=(HOME,))
+
+    def attempts(self, key: Key) -> str:
+        """What `paritrace attempts compare` says, of one configuration alone what `summarize` says."""
+        shown = contents.attempts(self._library, key)
+        told = shown.comparison
+        parts = tuple(parts_of_comparison(told) if told.pairs else parts_of_summary(told.summary))
+        return page("attempts_view.html", {"shown": shown, "parts": parts, "key": key}, title="Attempts", nav=(HOME,))
+
+    def figure(self, key: Key, figure: str) -> str:
+        found = contents.explained_figure(self._library, key, figure)
+        nav = (HOME, NavLink("Attempts", f"/a/{key}/"))
+        return page("figure.html", {"found": found}, title=figure, nav=nav)
 
     def store(self, key: Key) -> str:
         found = self._library.store(key)

@@ -6,6 +6,7 @@ from typing import Any
 
 import msgspec
 
+from paritrace.attempts.explaining import Explained
 from paritrace.compare.checks_result import Checked
 from paritrace.compare.result import Comparison
 from paritrace.reports.explanation import Explanation
@@ -15,7 +16,7 @@ from paritrace.runs.showing import RunSummary
 from paritrace.runs.verify import Verification
 from paritrace.web.call_detail import CallDetail
 from paritrace.web.calls_database import Answer
-from paritrace.web.contents import Facets
+from paritrace.web.contents import AttemptsShown, Facets
 from paritrace.web.source_view import SourcePage
 
 ANSWERS = (
@@ -28,6 +29,8 @@ ANSWERS = (
     Explanation,
     Answer,
     Facets,
+    AttemptsShown,
+    Explained,
     CallDetail,
     SourcePage,
 )
