@@ -1,4 +1,4 @@
-"""PF-7: an uncapped sync and restores against a bare copy with digest and against bare tar and file creation loops."""
+"""PF-7: an uncapped sync and restores, against bare loops with one digest and against loops that do all that is due."""
 
 import hashlib
 import os
@@ -10,7 +10,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from benchmarks.measuring import Row, in_turn, print_table
+from benchmarks.measuring import Cost, Row, in_turn, print_table
 from benchmarks.stores import SMALL_BYTES, published, staged
 from paritrace.store.layout import StagedRank
 from paritrace.store.restoring import restore
@@ -29,12 +29,40 @@ finally:
 """
 
 
-def copied(source: Path, to: Path) -> None:
-    """Read, hash, write and force to disk: what every sync has to do at least."""
+def copied(source: Path, to: Path, *, keep: bool = False) -> None:
+    """Read, hash, write and force to disk."""
     digest = hashlib.sha256()
     with source.open("rb", buffering=0) as file, to.open("wb", buffering=0) as out:
         while chunk := file.read(MIB):
             digest.update(chunk)
+            out.write(chunk)
+        os.fsync(out.fileno())
+    if not keep:
+        to.unlink()
+
+
+def bundled(source: Path, to: Path) -> None:
+    """All that a sync is asked to do, bare (ST-6, ST-8): the segment's digest, for the manifest; the bundle that begins
+    with the manifest, with its own digest, forced to disk; a copy of it, forced to disk."""
+    pending = to.with_suffix(".pending")
+    with source.open("rb", buffering=0) as file:
+        hashlib.file_digest(file, "sha256")
+    copied(source, pending, keep=True)
+    with pending.open("rb", buffering=0) as file, to.open("wb", buffering=0) as out:
+        while chunk := file.read(MIB):
+            out.write(chunk)
+        os.fsync(out.fileno())
+    pending.unlink()
+    to.unlink()
+
+
+def unbundled(bundle: Path, to: Path) -> None:
+    """All that a restore is asked to do, bare: both digests of every byte, written and forced to disk (ST-11)."""
+    whole, segment = hashlib.sha256(), hashlib.sha256()
+    with bundle.open("rb", buffering=0) as file, to.open("wb", buffering=0) as out:
+        while chunk := file.read(MIB):
+            whole.update(chunk)
+            segment.update(chunk)
             out.write(chunk)
         os.fsync(out.fileno())
     to.unlink()
@@ -86,6 +114,14 @@ def uploader_mib(place: StagedRank, store: Path) -> float:
     return int(done.stdout.split()[-2]) / 1024
 
 
+def _rows(what: str, loop: Cost, ours: Cost, against: str, goal: float | None = None) -> tuple[Row, Row]:
+    """The goal is held against CPU time: on a shared machine that of the wall is its load's."""
+    bound = None if goal is None else (">=", goal)
+    return Row(f"{what}, CPU", loop.cpu / ours.cpu, against, bound), Row(
+        f"{what}, wall", loop.wall / ours.wall, against
+    )
+
+
 def main() -> None:
     """Print the table of PF-7."""
     with tempfile.TemporaryDirectory() as name:
@@ -99,7 +135,9 @@ def main() -> None:
         cost = in_turn(
             {
                 "copy": lambda: copied(source, folder / "copy"),
+                "bundle": lambda: bundled(source, folder / "copy"),
                 "sync": lambda: published(large, folder / "big-again"),
+                "unbundle": lambda: unbundled(bundles[0], folder / "copy"),
                 "extract": lambda: extracted(bundles[0], folder / "plain-big"),
                 "restore": lambda: restored(big, folder / "restored-big"),
                 "create": lambda: created(small.originals, folder / "plain-many"),
@@ -109,29 +147,18 @@ def main() -> None:
             clock=time.process_time,
         )
     rows = [
-        Row(
-            "sync of a large file, CPU",
-            cost["copy"].cpu / cost["sync"].cpu,
-            "read, SHA-256, write, fsync",
-            (">=", 0.85),
-        ),
-        Row("sync of a large file, wall", cost["copy"].wall / cost["sync"].wall, "the same"),
-        Row(
-            "restore of a large file, CPU",
-            cost["extract"].cpu / cost["restore"].cpu,
-            "SHA-256 and bare tar",
-            (">=", 0.80),
-        ),
-        Row("restore of a large file, wall", cost["extract"].wall / cost["restore"].wall, "the same"),
-        Row(
-            "restore of 2,560 files, CPU", cost["create"].cpu / cost["restore many"].cpu, "creation loop", (">=", 0.80)
-        ),
-        Row("restore of 2,560 files, wall", cost["create"].wall / cost["restore many"].wall, "the same"),
+        *_rows("sync of a large file", cost["copy"], cost["sync"], "read, SHA-256, write, fsync", 0.85),
+        *_rows("all that a sync is asked to do, bare", cost["copy"], cost["bundle"], "the same"),
+        *_rows("sync of a large file", cost["bundle"], cost["sync"], "all that it is asked to do, bare", 0.85),
+        *_rows("restore of a large file", cost["extract"], cost["restore"], "SHA-256 and bare tar", 0.80),
+        *_rows("all that a restore is asked to do, bare", cost["extract"], cost["unbundle"], "the same"),
+        *_rows("restore of a large file", cost["unbundle"], cost["restore"], "all that it is asked to do, bare", 0.80),
+        *_rows("restore of 2,560 files", cost["create"], cost["restore many"], "creation loop", 0.80),
         Row("memory of the uploading process at its peak", memory / 64, "64 MiB", ("<=", 1.0)),
     ]
     notes = (
         f"{LARGE_BYTES // MIB} MiB in one file; {NUM_SMALL:,} files of {SMALL_BYTES // 1024} KiB.",
-        "Two digests of every byte (segment, bundle) and, in a sync, two writes (staging, target); loops do one each.",
+        "Asked for: two digests of every byte and, in a sync, two writes that are forced to disk (ADR 0054).",
     )
     print_table("PF-7", rows, notes)
 

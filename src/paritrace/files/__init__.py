@@ -3,6 +3,6 @@
 from paritrace.files.appender import Appender
 from paritrace.files.local import LOCAL, TEMPORARY_PREFIX, Files
 from paritrace.files.primitives import Primitives
-from paritrace.files.reads import CHUNK_BYTES
+from paritrace.files.opened import CHUNK_BYTES
 
 __all__ = ["CHUNK_BYTES", "LOCAL", "TEMPORARY_PREFIX", "Appender", "Files", "Primitives"]

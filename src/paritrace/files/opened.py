@@ -7,7 +7,7 @@ from pathlib import Path
 from paritrace.files.faults import translated
 from paritrace.files.primitives import Primitives
 
-READ_BYTES = 1 << 20  # streamed in pieces of this size: memory stays bounded whatever the file
+CHUNK_BYTES = 1 << 18  # reads are streamed in such pieces: they stay in a core's cache, and memory is used again
 _SEARCH_BYTES = 1 << 16  # a newline is looked for backwards in steps of this size
 
 
@@ -27,7 +27,7 @@ class OpenedFile:
         """Yield the bytes from `start` on, `length` of them or fewer when the file ends before."""
         at, end = start, start + length
         while at < end:
-            piece = self._piece(at, min(READ_BYTES, end - at))
+            piece = self._piece(at, min(CHUNK_BYTES, end - at))
             if not piece:
                 return
             at += len(piece)

@@ -8,10 +8,8 @@ from pathlib import Path
 
 from paritrace.errors import HostError
 from paritrace.files.faults import translated
-from paritrace.files.opened import OpenedFile
+from paritrace.files.opened import CHUNK_BYTES, OpenedFile
 from paritrace.files.primitives import Primitives
-
-CHUNK_BYTES = 1 << 20  # reads are streamed in pieces of this size: memory stays bounded whatever the file
 
 
 class Reads:

@@ -1,4 +1,4 @@
-"""SHA-256 of bytes while they are read or written, in a thread of its own: hashing lets go of the interpreter."""
+"""SHA-256 of bytes while they are read, in a thread of its own: hashing lets go of the interpreter (ADR 0054)."""
 
 import hashlib
 from queue import SimpleQueue
@@ -7,7 +7,7 @@ from types import TracebackType
 
 Buffer = bytes | memoryview
 
-BATCH_BYTES = 1 << 20  # so much is handed over at once; less than this altogether is hashed where it is
+BATCH_BYTES = 1 << 18  # so much is handed over at once; less than this altogether is hashed where it is
 _NUM_WAITING = 3  # batches in memory that are not hashed yet
 
 

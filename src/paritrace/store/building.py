@@ -1,5 +1,6 @@
 """Building the next bundle whole in staging, and promising it in the checkpoint (ST-6, ST-8a)."""
 
+import hashlib
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -10,7 +11,6 @@ from msgspec.structs import replace
 from paritrace.errors import EvidenceError, HostError
 from paritrace.files import Files
 from paritrace.store import cursor, records
-from paritrace.store.aside import AsideDigest
 from paritrace.store.bundle_writing import compressed, tar_of
 from paritrace.store.checkpoint import Changes, Checkpoint, Pending, with_pending
 from paritrace.store.choosing import Choice
@@ -19,7 +19,6 @@ from paritrace.store.records import Manifest, Remark, Segment
 from paritrace.store.sources import changed_while_read, is_gone
 
 _PENDING_BUNDLE = "bundle"
-CHUNK_BYTES = 1 << 20
 
 
 class Built(Struct, frozen=True):
@@ -70,14 +69,16 @@ def promise(place: StagedRank, checkpoint: Checkpoint, pending: Pending, *, file
 
 def write_pending(place: StagedRank, file: str, chunks: Iterator[bytes], *, files: Files) -> Built:
     """Write an object into the folder of pending ones: forced to disk, its name last."""
-    checksum = xxhash.xxh3_128()
-    with AsideDigest() as digest:
-        with files.replacing(place.pending / file) as replacement:
-            for chunk in chunks:
-                digest.update(chunk)
-                checksum.update(chunk)
-                replacement.write(chunk)
-        return Built(file, replacement.size, digest.hexdigest(), checksum.hexdigest())
+    digest, checksum = (
+        hashlib.sha256(),
+        xxhash.xxh3_128(),
+    )  # here, not aside: a program is being trained on this machine
+    with files.replacing(place.pending / file) as replacement:
+        for chunk in chunks:
+            digest.update(chunk)
+            checksum.update(chunk)
+            replacement.write(chunk)
+    return Built(file, replacement.size, digest.hexdigest(), checksum.hexdigest())
 
 
 def _manifest(place: StagedRank, checkpoint: Checkpoint, choice: Choice, *, final: bool) -> Manifest:

@@ -17,7 +17,7 @@ from paritrace.store.problems import Problem, ProblemKind
 from paritrace.store.records import BUNDLE_FORMAT, Manifest, Segment, SegmentKind
 from paritrace.store.streams import HashedReader, decompressed
 
-_CHUNK_BYTES = 1 << 20
+_CHUNK_BYTES = 1 << 18
 
 
 class Sink(Protocol):

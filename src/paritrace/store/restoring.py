@@ -97,6 +97,7 @@ class StreamWriter:
 
     def __init__(self, folder: Path, *, files: Files) -> None:
         self._folder = folder
+        self._streams = folder / _STREAMS
         self._files = files
 
     def begin(self, chain: Chain, manifest: Manifest, /) -> None:
@@ -106,7 +107,7 @@ class StreamWriter:
             HostError: Refused, code `disk_full`.
         """
         due = sum(segment.length for segment in manifest.segments) + SPACE_KEPT_FREE_BYTES
-        self._files.mkdir(self._folder / _STREAMS)
+        self._files.mkdir(self._streams)
         free = self._files.free_bytes(self._folder)
         if due > free:
             raise HostError(
@@ -117,16 +118,17 @@ class StreamWriter:
 
     def take(self, chain: Chain, segment: Segment, chunks: Iterator[Buffer], /) -> None:
         key = StreamKey(segment.origin, segment.version)
-        self._files.extend_scratch(stream_file(self._folder, chain.key, key), chunks)
+        self._files.extend_scratch(self._streams / _stream_name(chain.key, key), chunks)
 
 
-def stream_file(folder: Path, key: RankKey, stream: StreamKey) -> Path:
-    """Return the file in which a stream is gathered: named by a digest, since names may be long and nested."""
+def _stream_name(key: RankKey, stream: StreamKey) -> str:
+    """Return the name of the file in which a stream is gathered: a digest, since paths may be long and nested."""
     told = f"{key.node_id}\0{key.rank}\0{stream.version}\0{stream.origin}"
-    return folder / _STREAMS / sha256_hex(told.encode("utf-8"))
+    return sha256_hex(told.encode("utf-8"))
 
 
 def _place(folder: Path, checker: Checker, placed: list[Placed], *, files: Files) -> None:
+    streams, made = folder / _STREAMS, set[Path]()
     for key in checker.chains:
         files.mkdir(folder / f"rank-{key.rank}")
         for remark in checker.chains[key].stated:
@@ -134,12 +136,14 @@ def _place(folder: Path, checker: Checker, placed: list[Placed], *, files: Files
                 files.mkdir(folder / f"rank-{key.rank}" / remark.path)
     for one in placed:
         path = folder / one.to
-        files.mkdir(path.parent)
-        files.rename(stream_file(folder, one.key, one.stream), path)
+        if path.parent not in made:
+            files.mkdir(path.parent)
+            made.add(path.parent)
+        files.rename(streams / _stream_name(one.key, one.stream), path)
         if checker.chains[one.key].streams[one.stream].executable:
             files.make_executable(path)
-    if files.exists(folder / _STREAMS):
-        files.remove_folder(folder / _STREAMS)
+    if files.exists(streams):
+        files.remove_folder(streams)
 
 
 def _place_nodes(folder: Path, facts: StoreFacts, *, files: Files) -> None:

@@ -10,7 +10,7 @@ from msgspec import Struct
 from paritrace.errors import ParitraceError
 from paritrace.store.throttle import Throttle
 
-READ_CHUNK_BYTES = 1 << 20
+READ_CHUNK_BYTES = 1 << 18
 
 # What a later try may find mended by itself; everything else (no space, no permission, read-only) is for a person.
 _TRANSIENT = frozenset(
@@ -69,7 +69,7 @@ class Target(Protocol):
         ...
 
     def read(self, name: str, /) -> Iterator[bytes]:
-        """Yield the bytes in order, at most 1 MiB at a time.
+        """Yield the bytes in order, at most 256 KiB at a time.
 
         Raises:
             HostError: Refused: `not_visible_here` when it cannot be found after some tries (EV-12), and others.
