@@ -11,10 +11,15 @@ from paritrace.compare.checks import check
 from paritrace.compare.checks_rules_presence import BETWEEN_RANKS
 from paritrace.evidence.calls import Row, State
 from paritrace.evidence.definition import Definition
+from paritrace.inference.trace_reading import read_trace
 from paritrace.reports.check_screen import FAILS
+from paritrace.reports.check_trace import checked_trace
 from paritrace.runs.reading import open_run
 from tests.compare import check_records as records
+from tests.inference.importers.kineto_reading import DATA
 from tests.reports.written_runs import write_run
+
+TRACE = DATA / "hta_critical_path_cuda_event_sync_event_sync_trace.json.gz"
 
 
 def broken() -> list[Row | Definition]:
@@ -81,7 +86,9 @@ def test_every_invariant_that_can_fail_has_words_for_it(tmp_path: Path) -> None:
     with open_run(write_run(tmp_path / "A", records.training())) as run:
         found = {invariant.id for invariant in check(run).invariants}
     never_fail = {"evidence.all_observed", "replicas.buffers", "replicas.declared"}
-    assert (found | BETWEEN_RANKS.keys()) - never_fail == FAILS.keys() - {"evidence.ranks_present"}
+    never_fail |= {"trace.devices_read", "times.base"}
+    traced = {one.id for one in checked_trace(read_trace(TRACE), path=TRACE).invariants}
+    assert (found | BETWEEN_RANKS.keys() | traced) - never_fail == FAILS.keys() - {"evidence.ranks_present"}
 
 
 @pytest.mark.parametrize(

@@ -1,5 +1,6 @@
 """`paritrace check`: one run against itself (CP-25)."""
 
+from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -12,13 +13,16 @@ from paritrace.cli.output import Printed, write_json_bytes
 from paritrace.cli.progress import progress
 from paritrace.cli.report_options import Output, one_format, report_options, require_a_place
 from paritrace.cli.screens import write_screen
+from paritrace.cli.trace_files import is_trace
 
 if TYPE_CHECKING:
+    from paritrace.compare.checks_result import Checked
     from paritrace.reports.formats import OfCheck
+    from paritrace.runs.reading import Run
 
 
 @click.command()
-@click.argument("run", type=click.Path(path_type=Path), metavar="RUN")
+@click.argument("run", type=click.Path(path_type=Path), metavar="RUN|FILE")
 @report_options
 @scratch_option
 @judgement_options
@@ -34,24 +38,37 @@ def check(  # noqa: PLR0913  one parameter per option of the synopsis; they beco
 ) -> int:
     """Check RUN against itself: gradients, parameters, batches, finite values, dtypes, recomputation, completeness.
 
-    Every invariant passes, fails or is not checkable, with its evidence. Exit status 0; with --exit-code 1 when one
-    fails and 3 when one could not be checked.
+    Of a profiler's trace (FILE, JSON or gzip): whether it is whole, what was lost, device work and launches without
+    each other, times, ids. Every invariant passes, fails or is not checkable, with its evidence. Exit status 0; with
+    --exit-code 1 when one fails and 3 when one could not be checked.
     """
-    from paritrace.compare.checks import check as check_run
     from paritrace.reports.formats import OfCheck
-    from paritrace.runs.reading import open_run
 
     asked = judgement(exit_code=exit_code, allow=allow, exit_zero=exit_zero)
     output_to = Output(path=output, formats=formats, as_json=as_json)
     require_a_place(output_to)
-    with progress() as stage, open_run(run) as opened:
+    with progress() as stage, ExitStack() as stack:
         stage(f"checking {run}")
-        checked = check_run(opened)
+        checked, opened = _checked(run, stack)
         given = OfCheck(checked=checked, run=opened, allowed=allowed_by(asked))
         _write(given, output_to)
         _print(given, output_to)
     tell_of_check(checked, output_to)
     return status_of_check(checked, asked)
+
+
+def _checked(path: Path, stack: ExitStack) -> "tuple[Checked, Run | None]":
+    """The check of what lies at a path, and the run where it is one."""
+    if is_trace(path):
+        from paritrace.inference.trace_reading import read_trace
+        from paritrace.reports.check_trace import checked_trace
+
+        return checked_trace(read_trace(path), path=path), None
+    from paritrace.compare.checks import check as check_run
+    from paritrace.runs.reading import open_run
+
+    opened = stack.enter_context(open_run(path))
+    return check_run(opened), opened
 
 
 def _write(given: "OfCheck", output: Output) -> None:

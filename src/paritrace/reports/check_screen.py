@@ -37,6 +37,18 @@ FAILS = {  # what a failure is, in words; the names of invariants say what holds
     "collectives.match": "members of a group make unlike collectives",
     "collectives.completed": "collectives that were not seen to complete",
     "collectives.results": "a collective gives members unlike results",
+    "trace.whole": "the trace ends before its end",
+    "trace.values": "values that cannot be read",
+    "trace.no_loss": "the profiler lost records",
+    "device.has_launch": "device work without a launch record",
+    "launch.has_work": "launches without device work",
+    "device.ids": "correlation ids that are none (0, -1, 2^32-1 or empty)",
+    "launch.ids_unique": "launches that share an id",
+    "annotations.on_device": "annotations without one",
+    "times.known": "events without a time",
+    "times.finished": "events without an end",
+    "times.nested": "events of one thread that cross",
+    "device.in_turn": "work of one stream that overlaps",
 }
 PATH_COLUMNS = 24  # a longer one would take the place of what the line says
 ID_COLUMNS = 31
