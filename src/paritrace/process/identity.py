@@ -8,7 +8,7 @@ from msgspec import Struct
 
 from paritrace.evidence.gaps import Gap, RunGap
 from paritrace.evidence.ids import ProcessIdentity
-from paritrace.process.stat import ENDED, parse_stat
+from paritrace.process.stat import Stat, parse_stat
 
 PROC = Path("/proc")
 
@@ -52,7 +52,8 @@ def liveness(of: ProcessIdentity, *, proc: Path = PROC) -> Liveness:
         return Liveness(Life.NOT_CHECKABLE, f"process {of.pid} shows no start time")
     if of.start_ticks != here.start_ticks:
         return Liveness(Life.GONE, f"process {of.pid} of {of.host} has ended; its number belongs to another one now")
-    if _is_zombie(of.pid, proc):
+    stat = _stat(of.pid, proc)
+    if stat is not None and stat.has_ended:
         return Liveness(Life.GONE, f"process {of.pid} of {of.host} has ended; nobody has taken its exit status yet")
     return Liveness(Life.ALIVE, f"process {of.pid} of {of.host} is alive")
 
@@ -60,15 +61,6 @@ def liveness(of: ProcessIdentity, *, proc: Path = PROC) -> Liveness:
 def has_ended(of: ProcessIdentity, *, proc: Path = PROC) -> bool:
     """Whether a recorded process is proven to have ended; it may wait for somebody to take its exit status."""
     return liveness(of, proc=proc).life is Life.GONE
-
-
-def _is_zombie(pid: int, proc: Path) -> bool:
-    """Whether it has ended with all of its threads; the first one alone may have, of a process that goes on."""
-    try:
-        stat = parse_stat((proc / str(pid) / "stat").read_bytes())
-    except (OSError, ValueError):
-        return False
-    return stat.state in ENDED and stat.num_threads <= 1
 
 
 def _why_not_checkable(of: ProcessIdentity, here: ProcessIdentity) -> str:
@@ -100,7 +92,13 @@ def _pid_namespace(proc: Path) -> str | Gap[RunGap]:
 
 
 def _start_ticks(pid: int, proc: Path) -> int | Gap[RunGap]:
+    stat = _stat(pid, proc)
+    return Gap(RunGap.NO_START_TICKS) if stat is None else stat.start_ticks
+
+
+def _stat(pid: int, proc: Path) -> Stat | None:
+    """What /proc shows of a process; None where it shows nothing that can be read."""
     try:
-        return parse_stat((proc / str(pid) / "stat").read_bytes()).start_ticks
+        return parse_stat((proc / str(pid) / "stat").read_bytes())
     except (OSError, ValueError):
-        return Gap(RunGap.NO_START_TICKS)
+        return None

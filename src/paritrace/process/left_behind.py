@@ -5,7 +5,7 @@ import stat
 
 from msgspec import Struct
 
-from paritrace.process.stat import ENDED, name_in, parse_stat
+from paritrace.process.stat import name_in, parse_stat
 from paritrace.process.stop_facts import Left
 
 MOST_NAMED = 50  # a record is bounded; a command that leaves more leaves a crowd
@@ -124,4 +124,4 @@ def _row(pid: int, proc: str) -> _Row | None:
         found = parse_stat(text)
     except (OSError, ValueError):
         return None
-    return _Row(name_in(text), found.state in ENDED, found.parent, found.group, found.start_ticks)
+    return _Row(name_in(text), found.has_ended, found.parent, found.group, found.start_ticks)

@@ -9,7 +9,7 @@ from paritrace.evidence.gaps import Gap, ResourceGap, RunGap
 from paritrace.evidence.ids import ProcessIdentity
 from paritrace.process.identity import boot_id, identity_of
 from paritrace.process.mounts import hidden_processes
-from paritrace.process.stat import ENDED, Stat, parse_stat
+from paritrace.process.stat import Stat, parse_stat
 from paritrace.process.table import Gone, HiddenTable, IdentityRule, ProcessRow, Unreadable
 
 PROC = "/proc"
@@ -113,15 +113,14 @@ class LinuxTable:
         return Gap(ResourceGap.UNREADABLE, f"smaps_rollup of process {pid} has no Pss")
 
     def _row(self, pid: int, stat: Stat) -> ProcessRow:
-        ended = stat.state in ENDED
-        lives_on = ended and stat.num_threads > 1  # its first thread has ended, others run
+        lives_on = stat.first_thread_ended and not stat.has_ended  # other threads run
         pages = self._pages_of_threads(pid) if lives_on else stat.resident_pages
         return ProcessRow(
             pid=pid,
             parent=stat.parent,
             start=stat.start_ticks,
             session=stat.session or None,
-            zombie=ended and not lives_on,
+            zombie=stat.has_ended,
             own_cpu_seconds=stat.own_ticks * self._tick_seconds,
             waited_cpu_seconds=stat.waited_ticks * self._tick_seconds,
             resident_bytes=pages * self._page_bytes,

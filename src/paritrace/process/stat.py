@@ -6,8 +6,7 @@ _STATE, _PARENT, _GROUP, _SESSION = 0, 1, 2, 3
 _CPU_OWN = slice(11, 13)  # user and system ticks
 _CPU_WAITED = slice(13, 15)  # of children that were waited for
 _NUM_THREADS, _START, _RESIDENT = 17, 19, 21
-ENDED = ("Z", "X", "x")
-"""States of a process, or of the first thread of one, that has ended."""
+_ENDED = ("Z", "X", "x")
 
 
 class Stat(Struct, frozen=True):
@@ -22,6 +21,16 @@ class Stat(Struct, frozen=True):
     num_threads: int
     start_ticks: int
     resident_pages: int
+
+    @property
+    def first_thread_ended(self) -> bool:
+        """Whether the process, or the first of its threads, has ended."""
+        return self.state in _ENDED
+
+    @property
+    def has_ended(self) -> bool:
+        """Whether it has ended with all of its threads; nobody has taken its exit status yet."""
+        return self.first_thread_ended and self.num_threads <= 1
 
 
 def parse_stat(text: bytes) -> Stat:
