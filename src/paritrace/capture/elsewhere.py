@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import sys
 from collections import Counter
+from collections.abc import Iterator
+from importlib.machinery import ModuleSpec
+from types import ModuleType
 
 from paritrace.capture.sites import Sites, inside_packages
 
@@ -20,10 +23,8 @@ def loaded_elsewhere(sites: Sites, *, but: frozenset[str]) -> dict[str, str]:
     """
     installed: Counter[str] = Counter()
     others: dict[str, str] = {}
-    modules: list[object] = [module for name, module in list(sys.modules.items()) if name not in but]
-    for module in modules:
-        path = getattr(getattr(module, "__spec__", None), "origin", None)
-        if not isinstance(path, str) or not path.endswith(".py") or not sites.is_library(path):
+    for path in _origins(but):
+        if not path.endswith(".py") or not sites.is_library(path):
             continue
         inside = inside_packages(path)
         if inside is None:
@@ -35,3 +36,13 @@ def loaded_elsewhere(sites: Sites, *, but: frozenset[str]) -> dict[str, str]:
         for name, number in sorted(installed.items())
     }
     return packages | dict(sorted(others.items()))
+
+
+def _origins(but: frozenset[str]) -> Iterator[str]:
+    """Where the loaded modules come from, as far as they say; nothing that stands in for a module is asked."""
+    loaded: list[tuple[str, object]] = list(sys.modules.items())
+    for name, module in loaded:
+        if name not in but and issubclass(type(module), ModuleType):
+            spec = vars(module).get("__spec__")
+            if isinstance(spec, ModuleSpec) and spec.origin is not None:
+                yield spec.origin

@@ -104,5 +104,7 @@ def _spelled(name: str) -> str:
 
 def _module(owner: Any) -> str:
     """The module of a function or class, with a dot behind it; nothing for builtins and for what has none."""
-    module: object = _TYPE_MODULE(owner) if issubclass(type(owner), type) else getattr(owner, "__module__", None)
+    if type(owner) is types.MethodWrapperType:
+        return ""
+    module: object = _TYPE_MODULE(owner) if issubclass(type(owner), type) else owner.__module__
     return f"{module}." if issubclass(type(module), str) and module != "builtins" else ""
