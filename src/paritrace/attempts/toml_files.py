@@ -1,7 +1,7 @@
 """Reads the files that a user writes about attempts: a gate and a rate card, both TOML (AT-8, AT-17)."""
 
 import tomllib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from math import isfinite
 from typing import cast
 
@@ -13,6 +13,9 @@ from paritrace.errors import RequestError
 from paritrace.evidence.problems import problems_of
 from paritrace.evidence.versions import Reading, reading_of
 
+Table = dict[str, object]
+MEND = "mend them all; `paritrace schema {}` prints the format"
+
 
 def parse_gate(data: bytes, *, name: str) -> Gate:
     """Returns the rules of a gate file.
@@ -20,13 +23,12 @@ def parse_gate(data: bytes, *, name: str) -> Gate:
     Raises:
         RequestError: Refused, `bad_gate`: `details` has every problem of the file.
     """
-    table = _table(data)
-    problems = (table,) if isinstance(table, str) else tuple(_of_gate(table))
+    table, problems = _looked_at(data, _of_gate)
     if problems:
         raise RequestError(
             f"{name} is no gate of attempts: {_count(problems)}",
             code="bad_gate",
-            fix="mend them all; `paritrace schema attempts-gate` prints the format",
+            fix=MEND.format("attempts-gate"),
             details=problems,
         )
     return msgspec.convert(table, Gate)
@@ -38,26 +40,27 @@ def parse_rate_card(data: bytes, *, name: str) -> RateCard:
     Raises:
         RequestError: Refused, `bad_rate_card`: `details` has every problem of the file.
     """
-    table = _table(data)
-    problems = (table,) if isinstance(table, str) else tuple(_of_card(table))
+    table, problems = _looked_at(data, _of_card)
     if problems:
         raise RequestError(
             f"{name} is no rate card: {_count(problems)}",
             code="bad_rate_card",
-            fix="mend them all; `paritrace schema rate-card` prints the format",
+            fix=MEND.format("rate-card"),
             details=problems,
         )
     return msgspec.convert(table, RateCard)
 
 
-def _table(data: bytes) -> dict[str, object] | str:
+def _looked_at(data: bytes, problems_in: Callable[[Table], Iterator[str]]) -> tuple[Table, tuple[str, ...]]:
+    """The table of a file, and everything that is wrong with it."""
     try:
-        return tomllib.loads(data.decode("utf-8"))
+        table: Table = tomllib.loads(data.decode("utf-8"))
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        return f"not valid TOML: {error}"
+        return {}, (f"not valid TOML: {error}",)
+    return table, tuple(problems_in(table))
 
 
-def _of_gate(table: dict[str, object]) -> Iterator[str]:
+def _of_gate(table: Table) -> Iterator[str]:
     yield from problems_of({**table, "rules": []}, Gate)
     rules = table.get("rules")
     if not isinstance(rules, list) or not rules:
@@ -72,7 +75,7 @@ def _of_gate(table: dict[str, object]) -> Iterator[str]:
             yield from problems_of(entry, KINDS[kind], place=f"rules[{number}]")
 
 
-def _of_card(table: dict[str, object]) -> Iterator[str]:
+def _of_card(table: Table) -> Iterator[str]:
     version = str(table.get("format_version"))
     if table.get("format") != FORMAT or reading_of(version, ours=VERSION) is not Reading.SAME:
         yield f'it has to say format = "{FORMAT}" and format_version = "{VERSION}"'
