@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 
 from paritrace.compare.checks_parameters import fingerprints_of_fills
 from paritrace.compare.checks_reduced import Reduced
+from paritrace.compare.layouts import Layout
 from paritrace.evidence.calls import Call, Kind, Name, Row, State, StateNames, StepMark
 from paritrace.evidence.definition import Definition
 from paritrace.evidence.distributed import Collective, Group, Mesh, Placement, Replicated
@@ -43,10 +44,7 @@ class Head:
     """What a rank says of itself up to the end of its second step."""
 
     rank: int
-    groups: dict[int, Group] = field(default_factory=dict[int, Group])
-    meshes: dict[int, Mesh] = field(default_factory=dict[int, Mesh])
-    placements: dict[int, Placement] = field(default_factory=dict[int, Placement])
-    replicated: list[Replicated] = field(default_factory=list[Replicated])
+    layout: Layout = field(default_factory=Layout)
     holdings: dict[tuple[str, str], Holding] = field(default_factory=dict[tuple[str, str], Holding])
     reduced: Reduced = field(default_factory=Reduced)
     _kinds: dict[int, Kind] = field(default_factory=dict[int, Kind])
@@ -56,14 +54,8 @@ class Head:
     def see(self, record: Row | Definition | Loss) -> bool:
         """Takes a record; says whether the head goes on."""
         match record:
-            case Group():
-                self.groups[record.id] = record
-            case Mesh():
-                self.meshes[record.id] = record
-            case Placement():
-                self.placements[record.kind] = record
-            case Replicated():
-                self.replicated.append(record)
+            case Group() | Mesh() | Placement() | Replicated():
+                self.layout.add(record)
             case Kind():
                 self._kinds[record.id] = record
             case StateNames():
@@ -87,7 +79,7 @@ class Head:
             if held is None or held.is_filled:  # what is filled with one value is told apart once it has changed
                 known = "" if isinstance(value, Gap) else value
                 self.holdings[names.group, name] = Holding(
-                    self._kinds.get(kind), self.placements.get(kind), state.step, known
+                    self._kinds.get(kind), self.layout.placements.get(kind), state.step, known
                 )
 
 

@@ -28,7 +28,7 @@ def along(head: Head, mesh: Mesh, dim: int, /, *, heads: Mapping[int, Head]) -> 
     A group of that dimension names them. Coordinates do only for a mesh that spans all ranks: those of a submesh come
     again in its siblings.
     """
-    group = head.groups.get(mesh.groups[dim]) if dim < len(mesh.groups) else None
+    group = head.layout.groups.get(mesh.groups[dim]) if dim < len(mesh.groups) else None
     if group is not None:
         return group.ranks
     if prod(mesh.shape) < len(heads) or len(mesh.shape) != len(mesh.coordinate):
@@ -39,7 +39,9 @@ def along(head: Head, mesh: Mesh, dim: int, /, *, heads: Mapping[int, Head]) -> 
 
 def _same_mesh(head: Head, mesh: Mesh) -> Mesh | None:
     found = [
-        one for one in head.meshes.values() if (one.dims, one.shape, one.basis) == (mesh.dims, mesh.shape, mesh.basis)
+        one
+        for one in head.layout.meshes.values()
+        if (one.dims, one.shape, one.basis) == (mesh.dims, mesh.shape, mesh.basis)
     ]
     return found[0] if len(found) == 1 else None
 
@@ -57,7 +59,7 @@ def sets_along(heads: Mapping[int, Head], names: Iterable[str], /) -> tuple[Rank
     joined = Joined(sorted(heads))
     bases: dict[int, set[str]] = {}
     for head in heads.values():
-        for mesh in head.meshes.values():
+        for mesh in head.layout.meshes.values():
             for dim, name in enumerate(mesh.dims):
                 related = along(head, mesh, dim, heads=heads) if name in wanted else ()
                 if len(related) > 1:
@@ -71,8 +73,8 @@ def wrapper_sets(heads: Mapping[int, Head], /) -> tuple[RankSet, ...]:
     joined = Joined(sorted(heads))
     bases: dict[int, set[str]] = {}
     for head in heads.values():
-        for mark in head.replicated:
-            group = head.groups.get(mark.group)
+        for mark in head.layout.replicated:
+            group = head.layout.groups.get(mark.group)
             if group is not None:
                 joined.join((head.rank, *group.ranks))
                 bases.setdefault(head.rank, set()).add(f"{mark.basis} over group {group.key}")

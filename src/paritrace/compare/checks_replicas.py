@@ -63,7 +63,7 @@ class Replicas:
 
 def _left_out(heads: Iterable[Head]) -> dict[str, str]:
     """Returns the parameters that a wrapper was told not to reduce, and the wrapper."""
-    return {name: mark.basis for head in heads for mark in head.replicated for name in mark.left_out}
+    return {name: mark.basis for head in heads for mark in head.layout.replicated for name in mark.left_out}
 
 
 def _relation(key: tuple[str, str], heads: Mapping[int, Head], ranks: Sequence[int]) -> Relation:
@@ -117,14 +117,14 @@ def _basis(ranks: Iterable[int], bases: Mapping[int, set[str]]) -> str:
 def _declared(key: tuple[str, str], head: Head, heads: Mapping[int, Head]) -> Iterator[tuple[str, tuple[int, ...]]]:
     """Yields what declares this rank's parameter a replica: the basis, and the ranks it speaks of."""
     group, name = key
-    for mark in head.replicated if group == PARAMETER else ():
-        reduced = head.groups.get(mark.group)
+    for mark in head.layout.replicated if group == PARAMETER else ():
+        reduced = head.layout.groups.get(mark.group)
         if reduced is not None and _names(mark, name):
             yield f"{mark.basis} over group {reduced.key}", reduced.ranks
     if group == PARAMETER:
         yield from _reduced_by_hand(name, head, heads)
     placement = head.holdings[key].placement
-    mesh = head.meshes.get(placement.mesh) if placement is not None else None
+    mesh = head.layout.meshes.get(placement.mesh) if placement is not None else None
     if placement is None or mesh is None or any(one.startswith(PARTIAL) for one in placement.placements):
         return
     for dim, one in enumerate(placement.placements[: len(mesh.dims)]):
@@ -135,9 +135,9 @@ def _declared(key: tuple[str, str], head: Head, heads: Mapping[int, Head]) -> It
 
 def _reduced_by_hand(name: str, head: Head, heads: Mapping[int, Head]) -> Iterator[tuple[str, tuple[int, ...]]]:
     """Yields the ranks of a data-parallel dimension over which each of them all-reduces this parameter's gradient."""
-    for mesh in head.meshes.values():
+    for mesh in head.layout.meshes.values():
         for dim, called in enumerate(mesh.dims):
-            group = head.groups.get(mesh.groups[dim]) if dim < len(mesh.groups) else None
+            group = head.layout.groups.get(mesh.groups[dim]) if dim < len(mesh.groups) else None
             if called not in DATA_PARALLEL or group is None or len(group.ranks) < 2:
                 continue
             if all(_reduces(heads.get(rank), group.key, name) for rank in group.ranks):
@@ -147,7 +147,7 @@ def _reduced_by_hand(name: str, head: Head, heads: Mapping[int, Head]) -> Iterat
 def _reduces(head: Head | None, key: str, name: str) -> bool:
     """Whether a rank all-reduces a gradient over the group of this key."""
     return head is not None and any(
-        name in names and (group := head.groups.get(number)) is not None and group.key == key
+        name in names and (group := head.layout.groups.get(number)) is not None and group.key == key
         for number, names in head.reduced.by_group.items()
     )
 

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from paritrace.compare.call_columns import CallColumns
+from paritrace.compare.layouts import Layout, LayoutRecord
 from paritrace.compare.settings import Settings
 from paritrace.evidence.calls import Call, Completed, Slot
 from paritrace.evidence.distributed import Collective, CollectiveCounts, Group, Mesh, Placement, Replicated
@@ -12,17 +13,13 @@ from paritrace.evidence.gaps import CaptureGap, CountedGap, Gap
 IN_FLIGHT = CountedGap.NOT_OBSERVABLE_IN_FLIGHT.value
 """The gap under which collectives are counted that were never seen to complete (CA-31)."""
 
-DistributedRecord = Group | Mesh | Placement | Replicated | Collective | CollectiveCounts | Completed
+DistributedRecord = LayoutRecord | Collective | CollectiveCounts | Completed
 
 
 @dataclass(slots=True, kw_only=True)
-class Distributed:
-    """Empty where nothing is distributed. Keys are ids of the session: of a group, a mesh, a kind, a call."""
+class Distributed(Layout):
+    """Its layout, with the collectives, those that completed, and counts; empty where nothing is distributed."""
 
-    groups: dict[int, Group] = field(default_factory=dict[int, Group])
-    meshes: dict[int, Mesh] = field(default_factory=dict[int, Mesh])
-    placements: dict[int, Placement] = field(default_factory=dict[int, Placement])  # by kind
-    replicated: list[Replicated] = field(default_factory=list[Replicated])
     collectives: dict[int, Collective] = field(default_factory=dict[int, Collective])  # by call
     completed: dict[int, Completed] = field(default_factory=dict[int, Completed])  # by call
     counts: list[CollectiveCounts] = field(default_factory=list[CollectiveCounts])
@@ -30,14 +27,8 @@ class Distributed:
     def take(self, record: DistributedRecord, *, settings: Settings) -> None:
         """Take one record in; counts of steps that are not compared are left out."""
         match record:
-            case Group():
-                self.groups[record.id] = record
-            case Mesh():
-                self.meshes[record.id] = record
-            case Placement():
-                self.placements[record.kind] = record
-            case Replicated():
-                self.replicated.append(record)
+            case Group() | Mesh() | Placement() | Replicated():
+                self.add(record)
             case Collective():
                 self.collectives[record.call] = record
             case Completed():
