@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from benchmarks import warm
+from paritrace.evidence.boxes import Box
 from paritrace.evidence.calls import Call, Detail, Kind, Name, Scope, State, StateNames, StepMark
 from paritrace.evidence.codec import Record
 from paritrace.evidence.distributed import Group, Mesh, Placement
@@ -172,7 +173,7 @@ def test_samples_of_the_shards_unite_to_the_whole_tensors(runs: Path, layout: st
         united_values: dict[int, str] = {}
         for samples in found:
             part = samples[key]
-            owned, _ = box_samples(part.shape, part.offset, part.size)
+            owned, _ = box_samples(Box(part.offset, part.size), part.shape)
             united_values |= dict(zip(owned, elements(part.value), strict=True))
         assert united_values == values, key
     sharded = [part for part in found[0].values() if part.size != part.shape]

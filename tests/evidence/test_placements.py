@@ -10,8 +10,9 @@ from torch.distributed.tensor import Shard
 from torch.distributed.tensor._utils import _compute_local_shape_and_global_offset
 from torch.distributed.tensor.placement_types import _StridedShard
 
+from paritrace.evidence.boxes import Box, whole
 from paritrace.evidence.fingerprints import sample_indices
-from paritrace.evidence.placements import Cut, box_samples, extent, offset, owned
+from paritrace.evidence.placements import Cut, box_samples, extent, held_by, offset
 
 shapes = st.lists(st.integers(0, 9), min_size=1, max_size=3).map(tuple)
 
@@ -37,7 +38,7 @@ def test_the_parts_are_a_partition_of_the_whole(layout: Layout) -> None:
     shape, mesh = layout
     seen = np.zeros(shape, dtype=int)
     for coordinate in product(*(range(parts) for parts, _, _ in mesh)):
-        held = owned(shape, cuts_of(mesh, coordinate))
+        held = held_by(shape, cuts_of(mesh, coordinate))
         places = [[index for run in runs for index in range(*run)] for runs in held]
         assert extent(held) == tuple(len(indices) for indices in places)
         seen[np.ix_(*places)] += 1
@@ -53,7 +54,7 @@ def test_parts_are_those_of_torch(layout: Layout, data: st.DataObject) -> None:
     placements = [Shard(dim) if n == 1 else _StridedShard(dim, split_factor=n) for _, dim, n in mesh]
     sizes = tuple(parts for parts, _, _ in mesh)
     expected, first = _compute_local_shape_and_global_offset(shape, sizes, list(coordinate), placements)
-    held = owned(shape, cuts_of(mesh, coordinate))
+    held = held_by(shape, cuts_of(mesh, coordinate))
     assert extent(held) == tuple(expected)
     if 0 not in expected:
         assert tuple(runs[0][0] for runs in held) == tuple(first)
@@ -69,10 +70,10 @@ def test_samples_of_the_parts_unite_to_those_of_the_whole(shape: tuple[int, ...]
     whole = np.arange(int(np.prod(shape))).reshape(shape)
     found: list[int] = []
     for coordinate in product(*(range(parts) for parts, _ in mesh)):
-        held = owned(shape, cuts_of([(parts, dim % len(shape), 1) for parts, dim in mesh], coordinate))
+        held = held_by(shape, cuts_of([(parts, dim % len(shape), 1) for parts, dim in mesh], coordinate))
         start = offset(shape, held)
         assert start is not None
-        indices, places = box_samples(shape, start, extent(held))
+        indices, places = box_samples(Box(start, extent(held)), shape)
         part = whole[tuple(slice(at, at + size) for at, size in zip(start, extent(held), strict=True))]
         assert part.reshape(-1)[list(places)].tolist() == list(indices)
         assert list(indices) == sorted(indices)
@@ -82,21 +83,21 @@ def test_samples_of_the_parts_unite_to_those_of_the_whole(shape: tuple[int, ...]
 
 def test_a_strided_shard_is_no_box_until_it_is_cut_further() -> None:
     """FSDP2 over tensor parallel: eight rows over (2, 2), the second dimension of the mesh cut first."""
-    strided = owned((8, 3), [Cut(0, 2, 1, strides=2)])
+    strided = held_by((8, 3), [Cut(0, 2, 1, strides=2)])
     assert strided == (((2, 4), (6, 8)), ((0, 3),))
     assert offset((8, 3), strided) is None
-    both = owned((8, 3), [Cut(0, 2, 1, strides=2), Cut(0, 2, 1)])
+    both = held_by((8, 3), [Cut(0, 2, 1, strides=2), Cut(0, 2, 1)])
     assert offset((8, 3), both) == (6, 0)
 
 
 @pytest.mark.parametrize(("size", "expected"), [(0, (0,)), (1, (1,)), (5, (5,))])
 def test_an_empty_part_begins_at_the_end(size: int, expected: tuple[int, ...]) -> None:
-    held = owned((size,), [Cut(0, 4, 3)])
+    held = held_by((size,), [Cut(0, 4, 3)])
     assert (extent(held), offset((size,), held)) == ((0,), expected)
-    assert box_samples((size,), expected, (0,)) == ((), ())
+    assert box_samples(Box(expected, (0,)), (size,)) == ((), ())
 
 
 def test_a_number_is_its_own_part() -> None:
-    held = owned((), [])
+    held = held_by((), [])
     assert (extent(held), offset((), held)) == ((), ())
-    assert box_samples((), (), ()) == ((0,), (0,))
+    assert box_samples(whole(()), ()) == ((0,), (0,))

@@ -98,12 +98,21 @@ def coordinates(index: int, shape: tuple[int, ...]) -> tuple[int, ...]:
 
 def in_whole(indices: tuple[int, ...], *, box: Box, shape: tuple[int, ...]) -> tuple[int, ...]:
     """The logical indices in the whole of elements that are given by their index in the box."""
-    strides = _strides(shape)
+    return _moved(indices, by=box.offset, of=box.shape, into=shape)
+
+
+def in_box(indices: tuple[int, ...], *, box: Box, shape: tuple[int, ...]) -> tuple[int, ...]:
+    """The logical indices in the box of elements that lie in it and are given by their index in the whole."""
+    return _moved(indices, by=tuple(-low for low in box.offset), of=shape, into=box.shape)
+
+
+def _moved(
+    indices: tuple[int, ...], *, by: tuple[int, ...], of: tuple[int, ...], into: tuple[int, ...]
+) -> tuple[int, ...]:
+    """Logical indices in one shape as those in another, their places shifted."""
+    strides = _strides(into)
     return tuple(
-        sum(
-            (at + low) * stride
-            for at, low, stride in zip(coordinates(index, box.shape), box.offset, strides, strict=True)
-        )
+        sum((at + shift) * stride for at, shift, stride in zip(coordinates(index, of), by, strides, strict=True))
         for index in indices
     )
 

@@ -2,12 +2,14 @@
 
 from collections.abc import Sequence
 from functools import lru_cache
+from math import prod
 
 from msgspec import Struct
 
+from paritrace.evidence.boxes import Box, in_box, owned
 from paritrace.evidence.fingerprints import sample_indices
 
-Runs = tuple[tuple[int, int], ...]  # half-open ranges of indices of one dimension, in the order they lie in the part
+Ranges = tuple[tuple[int, int], ...]  # half-open ranges of indices of one dimension, in the order they lie in the part
 
 
 class Cut(Struct, frozen=True):
@@ -23,23 +25,23 @@ class Cut(Struct, frozen=True):
     strides: int = 1
 
 
-def owned(shape: tuple[int, ...], cuts: Sequence[Cut]) -> tuple[Runs, ...]:
+def held_by(shape: tuple[int, ...], cuts: Sequence[Cut]) -> tuple[Ranges, ...]:
     """The indices held of each dimension of a whole of this shape; the cuts apply from the first to the last.
 
     As `torch.chunk` cuts: parts of equal size rounded up, so that the last ones may be smaller or empty.
     """
-    held: list[Runs] = [((0, size),) if size else () for size in shape]
+    held: list[Ranges] = [((0, size),) if size else () for size in shape]
     for cut in cuts:
         held[cut.dim] = _share(held[cut.dim], cut)
     return tuple(held)
 
 
-def extent(held: tuple[Runs, ...]) -> tuple[int, ...]:
+def extent(held: tuple[Ranges, ...]) -> tuple[int, ...]:
     """The shape of the part that holds these indices."""
     return tuple(sum(stop - start for start, stop in runs) for runs in held)
 
 
-def offset(shape: tuple[int, ...], held: tuple[Runs, ...]) -> tuple[int, ...] | None:
+def offset(shape: tuple[int, ...], held: tuple[Ranges, ...]) -> tuple[int, ...] | None:
     """Where the part begins in the whole; None when it is not one box. What is empty begins at the end."""
     if any(len(runs) > 1 for runs in held):
         return None
@@ -47,40 +49,17 @@ def offset(shape: tuple[int, ...], held: tuple[Runs, ...]) -> tuple[int, ...] | 
 
 
 @lru_cache(maxsize=4096)
-def box_samples(
-    shape: tuple[int, ...], start: tuple[int, ...], size: tuple[int, ...]
-) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """The samples of a whole of this shape that lie in the box of `size` at `start`, rising (CA-28).
+def box_samples(box: Box, shape: tuple[int, ...]) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """The samples of a whole of this shape that lie in a box, rising (CA-28).
 
     Returns their logical indices in the whole, and in the box. Over boxes that partition the whole, the first are
     exactly `sample_indices` of the whole.
     """
-    total = 1
-    for extent_ in shape:
-        total *= extent_
-    whole: list[int] = []
-    local: list[int] = []
-    for index in sample_indices(total):
-        place = _place(index, shape=shape, start=start, size=size)
-        if place is not None:
-            whole.append(index)
-            local.append(place)
-    return tuple(whole), tuple(local)
+    found = owned(sample_indices(prod(shape)), box=box, shape=shape)
+    return found, in_box(found, box=box, shape=shape)
 
 
-def _place(index: int, *, shape: tuple[int, ...], start: tuple[int, ...], size: tuple[int, ...]) -> int | None:
-    """The logical index in the box of what has this one in the whole; None for what lies outside."""
-    place, scale = 0, 1
-    for length, first, held in zip(reversed(shape), reversed(start), reversed(size), strict=True):
-        index, coordinate = divmod(index, length)
-        if not first <= coordinate < first + held:
-            return None
-        place += (coordinate - first) * scale
-        scale *= held
-    return place
-
-
-def _share(runs: Runs, cut: Cut) -> Runs:
+def _share(runs: Ranges, cut: Cut) -> Ranges:
     length = sum(stop - start for start, stop in runs)
     found: list[tuple[int, int]] = []
     for piece in range(cut.strides):
@@ -95,7 +74,7 @@ def _chunk(length: int, parts: int, index: int) -> tuple[int, int]:
     return min(size * index, length), min(size * (index + 1), length)
 
 
-def _between(runs: Runs, low: int, high: int) -> list[tuple[int, int]]:
+def _between(runs: Ranges, low: int, high: int) -> list[tuple[int, int]]:
     """The stretch from the low-th to the high-th of the indices in the runs."""
     found: list[tuple[int, int]] = []
     passed = 0
@@ -107,7 +86,7 @@ def _between(runs: Runs, low: int, high: int) -> list[tuple[int, int]]:
     return found
 
 
-def _joined(runs: list[tuple[int, int]]) -> Runs:
+def _joined(runs: list[tuple[int, int]]) -> Ranges:
     found: list[tuple[int, int]] = []
     for start, stop in runs:
         if found and found[-1][1] == start:

@@ -23,6 +23,7 @@ from paritrace.capture.pytorch.parts import (
     placement_key,
 )
 from paritrace.evidence import calls
+from paritrace.evidence.boxes import Box
 from paritrace.evidence.definition import Definition
 from paritrace.evidence.distributed import Placement
 from paritrace.evidence.gaps import CaptureGap, Gap
@@ -120,7 +121,7 @@ class Kinds:
         self._emit(Placement(kind.id, mesh, placed.placements, placed.shape, placed.offset or ()))
         samples = None
         if placed.offset is not None and kind.geometry.shape != placed.shape:
-            samples = box_samples(placed.shape, placed.offset, kind.geometry.shape)[1]
+            samples = box_samples(Box(placed.offset, kind.geometry.shape), placed.shape)[1]
         return replace(kind, samples=samples, whole=placed.whole)
 
     def _take_id(self) -> int:

@@ -12,7 +12,7 @@ from typing import Any
 
 import torch
 
-from paritrace.evidence.placements import Cut, extent, offset, owned
+from paritrace.evidence.placements import Cut, extent, held_by, offset
 
 # Classes of torch that are not imported for asking: where they are defined, and what they hold.
 _DISTRIBUTED = ("torch.distributed.tensor", "DTensor")
@@ -114,7 +114,7 @@ def _cuts(placements: tuple[Any, ...], *, sizes: tuple[int, ...], coordinate: An
 
 def _box(shape: tuple[int, ...], local: tuple[int, ...], cuts: tuple[Cut, ...]) -> tuple[int, ...] | None:
     """Where the local part begins; None where it is no box, or of another shape: then it was cut by hand."""
-    held = owned(shape, cuts)
+    held = held_by(shape, cuts)
     return offset(shape, held) if extent(held) == local else None
 
 
