@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, assert_never
 
+from benchmarks.faults.capturing import CaptureFailedError
 from benchmarks.faults.case import Answer, Control, Fault, Variant
 from benchmarks.faults.envelopes import Comparer
 from benchmarks.faults.full_judging import claims_beyond, judge_masked, stands_out
@@ -36,7 +37,6 @@ from benchmarks.faults.ranked_placing import Ranked, ranked_pairs
 from benchmarks.faults.result import write_result
 from benchmarks.faults.store import Kept, NotCapturedError, Store
 from benchmarks.faults.tally import BROKEN
-from benchmarks.warm.forked import CaptureFailedError, warm_up
 from paritrace.compare.checks import check
 from paritrace.compare.result import Comparison
 from paritrace.runs.reading import open_run
@@ -80,7 +80,6 @@ def alone(options: argparse.Namespace) -> int:
     known = {row["id"] for row in rows if row["kind"] != BROKEN}
     store = Store(Path(options.runs).resolve(), may_capture=not options.compare_only)
     wanted = [pair for pair in chosen(options) if pair.id not in known]
-    warm_up()
     left = run_pairs(wanted, store=store, out=out, until=time.monotonic() + options.minutes * 60)
     print(f"{len(wanted) - left} pairs done, {left} left", file=sys.stderr)
     return UNFINISHED if left else 0

@@ -12,10 +12,9 @@ from typing import assert_never
 
 import msgspec
 
+from benchmarks.faults.capturing import CaptureFailedError, capture
 from benchmarks.faults.case import Launch, Variant
 from benchmarks.faults.checkouts import WEIGHTS, write_checkout
-from benchmarks.warm.forked import CaptureFailedError
-from benchmarks.warm.forked import capture as forked
 from paritrace.compare.checks_result import Checked
 from paritrace.compare.result import Comparison
 
@@ -41,9 +40,7 @@ class Workplace:
     """A directory in which runs are captured; equal variants are captured once."""
 
     root: Path
-    warm: bool = (
-        False  # captures of one process are forked from this one, which has imported torch: `warm_up` was called
-    )
+    warm: bool = False  # captures of one process are made by warm interpreters
     captured: dict[tuple[Variant, str], Captured] = field(default_factory=dict)
 
     def capture(self, variant: Variant, *, steps: str) -> Captured:
@@ -63,7 +60,7 @@ class Workplace:
         if not self.warm or launch not in (Launch.PROCESS, Launch.PLACED):
             return start(launch, arguments, directory=directory)
         try:
-            forked(arguments, directory=directory, errors=directory.with_name("stderr"))
+            capture(arguments, directory=directory, errors=directory.with_name("stderr"))
         except CaptureFailedError as failure:
             raise RunFailedError(str(failure)) from failure
 

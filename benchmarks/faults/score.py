@@ -27,7 +27,6 @@ from benchmarks.faults.ranked_controls import RANKED_CONTROLS
 from benchmarks.faults.ranked_faults import RANKED_FAULTS
 from benchmarks.faults.running import Captured, RunFailedError, Workplace
 from benchmarks.faults.table import as_json, as_line, as_markdown, as_text
-from benchmarks.warm.forked import warm_up
 
 Case = Fault | Control
 
@@ -90,7 +89,6 @@ def told(scores: Iterable[Score]) -> Iterator[Score]:
 
 def score_all(cases: Iterable[Case], root: Path) -> Iterator[Score]:
     root.mkdir(parents=True, exist_ok=True)
-    warm_up()
     workplace = Workplace(root=root.resolve(), warm=True)
     for case in cases:
         yield from score_one(case, workplace)

@@ -7,10 +7,10 @@ import shutil
 from dataclasses import dataclass
 from pathlib import Path
 
+from benchmarks.faults.capturing import capture
 from benchmarks.faults.case import Launch, Variant
 from benchmarks.faults.checkouts import workload_of, write_checkout
 from benchmarks.faults.running import environments_of_ranks
-from benchmarks.warm.forked import capture
 from paritrace.runs.draws import draw_path, draws_of
 
 DRAWS = 8

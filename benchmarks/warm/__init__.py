@@ -20,6 +20,7 @@ from benchmarks.warm import client
 
 ROOT = Path(__file__).parents[2]
 SERVER = "benchmarks.warm.server"
+SOCKET = "socket"  # beside the interpreter
 SERVED = {"OMP_NUM_THREADS": "1", "PYTHONHASHSEED": "0"}  # what torch and the interpreter read when they begin
 
 
@@ -31,14 +32,16 @@ def environment(**more: str) -> dict[str, str]:
 @cache
 def python(*modules: str) -> str:
     """An interpreter whose programs find torch, and these modules, imported; its server ends with this process."""
+    if Path(sys.executable).with_name(SOCKET).is_socket():  # this program is served, and so are those that it starts
+        return sys.executable
     place = Path(tempfile.mkdtemp(prefix="warm-"))
     atexit.register(_remove, place, owner=os.getpid())
     path = place / "python"
-    parts = (sys.executable, "-I", "-S", client.__file__, sys.executable, str(place / "socket"))
+    parts = (sys.executable, "-I", "-S", client.__file__, sys.executable, str(place / SOCKET))
     path.write_text(f'#!/bin/sh\nexec {shlex.join(parts)} "$@"\n', encoding="utf-8")
     path.chmod(0o755)
     with socket.socket(socket.AF_UNIX) as listener:
-        listener.bind(str(place / "socket"))
+        listener.bind(str(place / SOCKET))
         listener.listen(64)
         subprocess.Popen(
             [sys.executable, "-m", SERVER, str(listener.fileno()), str(path), *modules],

@@ -15,8 +15,8 @@ from dataclasses import dataclass
 from typing import NoReturn
 
 from benchmarks.warm.client import read_at_start
-from benchmarks.warm.forked import warm_up
 from benchmarks.warm.program import become
+from benchmarks.warm.warming import warm_up
 
 
 @dataclass(frozen=True)
