@@ -42,6 +42,7 @@ COMMANDS = {
     "align": Entry("paritrace.cli.align:align", "Apply a review of pairs to a kept comparison."),
     "propose-map": Entry("paritrace.cli.propose_map:propose_map", "Propose maps of names from sums of parameters."),
     "attempts": Entry("paritrace.cli.attempts:attempts", "Compare configurations by their attempts at tasks."),
+    "infer": Entry("paritrace.cli.infer:infer", "Inference evidence: requests, iterations, device work, losses."),
     "export": Entry("paritrace.cli.export:export", "Write a run or a result as files for other programs."),
     "view": Entry("paritrace.cli.view:view", "Show runs and comparisons in the browser, from this machine only."),
     "mcp": Entry("paritrace.cli.mcp:mcp", "Answer a coding agent's questions about runs, by MCP over stdio."),

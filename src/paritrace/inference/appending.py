@@ -87,7 +87,7 @@ def init(
     process = own_identity()
     envelope = envelope_path(place, given=options.envelope, files=files)
     named = run_id or _recorded_run(envelope, files) or _fresh_run_id(options.clock)
-    context = _context(named, facts.session_id, process)
+    context = own_context(named, facts.session_id, process)
     gathering = Gathering(run_id=named, session_id=facts.session_id, ours=True)
     created_at_ns = options.clock.wall_ns()
     made_id = derived_id("artifact", named, facts.session_id, created_at_ns)
@@ -128,7 +128,7 @@ def append(
     """
     place, facts, first = _opened(artifact, run_id, session, options.files)
     process = own_identity()
-    asking = Asking(_context(run_id, facts.session_id, process), options.deadline_seconds, options.keep_going)
+    asking = Asking(own_context(run_id, facts.session_id, process), options.deadline_seconds, options.keep_going)
     told = [
         ask(Component.ENGINE_ADAPTER, engine_adapter, asking),
         ask(Component.TRACE_COLLECTOR, trace_collector, asking),
@@ -156,7 +156,7 @@ def append_import(
     """Append what an importer reads, and its account as the capability event of `component`; raises as `append`."""
     place, facts, first = _opened(artifact, run_id, session, options.files)
     process = own_identity()
-    context = _context(run_id, facts.session_id, process)
+    context = own_context(run_id, facts.session_id, process)
     gathering = Gathering(run_id=run_id, session_id=facts.session_id)
     account = _drained(imported, gathering, of=component)
     asking = Asking(context)
@@ -233,7 +233,7 @@ def _capabilities(told: Iterable[Told], asking: Asking) -> Gathering:
     return gathering
 
 
-def _context(run_id: str, session_id: str, process: ProcessIdentity) -> Context:
+def own_context(run_id: str, session_id: str, process: ProcessIdentity) -> Context:
     """Return the context of what an append says itself; the same for every process of a host and boot (IN-20)."""
     return Context(
         ContextFacts(

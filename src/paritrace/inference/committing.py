@@ -6,6 +6,7 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from paritrace.clock import SYSTEM, Clock
 from paritrace.errors import EvidenceError, HostError
@@ -29,8 +30,8 @@ from paritrace.inference.lines import encode_definition
 from paritrace.runs.attaching import Reference, reference_row
 from paritrace.runs.committed import Added, Behind, extended, index_name
 from paritrace.runs.documents import read_own_envelope
-from paritrace.runs.envelope import LOCK_NAME, Envelope
-from paritrace.runs.intent_records import Recovery
+from paritrace.runs.envelope import LOCK_NAME, Attachment, Envelope
+from paritrace.runs.intent_records import Lost, Recovery
 from paritrace.runs.intents import MoreContent, NewContent, change_together, changing
 from paritrace.runs.rows import with_attachments
 
@@ -44,7 +45,11 @@ class Machine(Struct, frozen=True):
 
 
 class Asked(Struct, frozen=True, kw_only=True):
-    """One change of an artifact. `first_session`: the session whose id the artifact's own attachment bears."""
+    """One change of an artifact.
+
+    `first_session`: the session whose id the artifact's own attachment bears. `given_up`: bytes that are no events,
+    of a file that was `size_when_read` bytes long; `rows`: attachments that are copied already.
+    """
 
     run_id: str
     session: SessionFacts
@@ -52,6 +57,9 @@ class Asked(Struct, frozen=True, kw_only=True):
     envelope: Path
     gatherings: tuple[Gathering, ...]
     attachments: tuple[Reference, ...] = ()
+    rows: tuple[Attachment, ...] = ()
+    given_up: tuple[Lost, ...] = ()
+    size_when_read: int | None = None
 
 
 class Committed(Struct, frozen=True, kw_only=True):
@@ -92,7 +100,8 @@ def commit(place: Place, asked: Asked, machine: Machine) -> Committed:
         HostError: Refused; Failed where the next opener finishes it.
     """
     with writing(place, asked.envelope, machine) as recovered:
-        known = known_of(place, files=machine.files)
+        _require_size(place, asked.size_when_read, machine.files)
+        known = known_of(place, given_up=asked.given_up, files=machine.files)
         chosen = choose(asked.gatherings, known=known.rows)
         before = read_own_envelope(asked.envelope.parent, files=machine.files)
         after = _enveloped(before, asked, machine)
@@ -118,6 +127,7 @@ def _change(place: Place, asked: Asked, chosen: Chosen, *, known: Known, after: 
         gathering.copy(mask, to=kept)
     lines = Added(kept.num_bytes, kept.sha256, kept.chunks)
     index, more = extended(place.folder, place.name, lines, behind=Behind.ADOPTED, files=files)
+    index = replace(index, losses=tuple(sorted({*index.losses, *asked.given_up})))
     row = artifact_row(place, index, session_id=asked.first_session, run_dir=run_dir)
     document = codec.encode_document(with_artifact(after, row))
     changes: list[NewContent | MoreContent] = [
@@ -151,7 +161,7 @@ def _enveloped(before: Envelope | None, asked: Asked, machine: Machine) -> Envel
         reference_row(one, session_id=asked.session.session_id, run_dir=run_dir, files=machine.files)
         for one in asked.attachments
     ]
-    envelope = with_attachments(envelope, rows)
+    envelope = with_attachments(envelope, (*rows, *asked.rows))
     named = {key: value for one in asked.gatherings for key, value in one.attachment_ids.items()}
     missing = unregistered(named, envelope)
     if missing:
@@ -161,6 +171,15 @@ def _enveloped(before: Envelope | None, asked: Asked, machine: Machine) -> Envel
             fix="register the trace with the append that brings its events; nothing was appended",
         )
     return envelope
+
+
+def _require_size(place: Place, expected: int | None, files: Files) -> None:
+    if expected is not None and files.size(place.path) != expected:
+        raise EvidenceError(
+            f"{place.path} changed since it was read",
+            code="changed_meanwhile",
+            fix="repeat the command; nothing was changed",
+        )
 
 
 @contextmanager

@@ -1,5 +1,6 @@
 """What an artifact holds already: its identities from the file beside it, made anew where that does not fit (EV-9)."""
 
+from collections.abc import Sequence
 from pathlib import Path
 
 from msgspec import Struct
@@ -11,6 +12,7 @@ from paritrace.inference.context import ContextDefinition
 from paritrace.inference.identity_rows import Rows, as_rows, context_row, marker, reaches, rows_of
 from paritrace.inference.lines import LineDecoder, bad_line, scan
 from paritrace.runs.committed import read_index
+from paritrace.runs.intent_records import Lost
 from paritrace.runs.intents import MoreContent, NewContent
 
 
@@ -27,8 +29,11 @@ class Known(Struct, frozen=True):
     num_bytes: int
 
 
-def known_of(place: Place, *, files: Files) -> Known:
+def known_of(place: Place, *, given_up: Sequence[Lost] = (), files: Files) -> Known:
     """Return the identities of an artifact: quickly where its index is whole, by reading the artifact where not.
+
+    Args:
+        given_up: bytes that are to be passed over from now on, besides those of the index.
 
     Raises:
         EvidenceError: Refused: `invalid_line`, `torn_tail` of bytes that nobody has committed.
@@ -36,9 +41,10 @@ def known_of(place: Place, *, files: Files) -> Known:
     index = read_index(place.folder, place.name, files=files)
     size = files.size(place.path) if files.exists(place.path) else 0
     stored = files.read_if_present(place.folder / place.identities)
-    if index is not None and stored is not None and index.num_bytes == size == reaches(stored):
+    if not given_up and index is not None and stored is not None and index.num_bytes == size == reaches(stored):
         return Known(rows=as_rows(stored), data=stored, stored=stored, num_bytes=size)
-    lost = () if index is None else tuple((one.offset, one.length) for one in index.losses)
+    known_losses = () if index is None else index.losses
+    lost = tuple((one.offset, one.length) for one in (*known_losses, *given_up))
     made = _read(place.path, lost, files) + marker(size) if size else b""
     return Known(rows=as_rows(made), data=made, stored=None, num_bytes=size)
 

@@ -5,6 +5,7 @@ record of its own; the activities stay what their collectors told.
 """
 
 from collections.abc import Iterable, Iterator
+from functools import lru_cache
 from typing import NamedTuple
 
 from paritrace.evidence.ids import Ref
@@ -186,14 +187,10 @@ def link(events: Iterable[AnyEvent], *, tables: LinkTables | None = None) -> Ite
         events: all of an artifact's, in any order; gone through twice unless `tables` of them are given.
     """
     known = LinkTables(events) if tables is None else tables
-    contexts: dict[tuple[str, str], Context] = {}
     for event in events:
         if isinstance(event, Activity):
             facts = event.context.facts
-            key = (facts.run_id, facts.session_id)
-            if key not in contexts:
-                contexts[key] = _context(*key)
-            yield link_record(event, known.found(event), context=contexts[key])
+            yield link_record(event, known.found(event), context=_context(facts.run_id, facts.session_id))
 
 
 def link_record(activity: Activity, found: Found, *, context: Context, supersedes: tuple[str, ...] = ()) -> Link:
@@ -230,6 +227,7 @@ def _launch(event: Activity) -> Launch:
     return Launch(event.event_id, facts.pid, facts.clock_domain, event.thread_id, event.start_ns, event.end_ns)
 
 
+@lru_cache(maxsize=64)
 def _context(run_id: str, session_id: str) -> Context:
     """Return the context of links: derived from what was observed, of no host and no time."""
     return Context(

@@ -17,7 +17,7 @@ from paritrace.inference.vocabulary import Attribution, Basis, Domain, LinkReaso
 
 FORMAT = "paritrace-inference"
 VERSION = "1.0"
-Nanoseconds = Annotated[int, Meta(ge=-(2**63), le=2**63 - 1)]
+Nanoseconds = Annotated[int, Meta(ge=-(2**62), le=2**62 - 1)]  # so that the difference of two fits 64 bits
 Interval = tuple[Whole, Whole]
 
 

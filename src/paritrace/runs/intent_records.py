@@ -36,7 +36,7 @@ class Intent(Struct, frozen=True, tag_field="type", tag="intent", forbid_unknown
     changes: tuple[Replacing | Extending, ...]
 
 
-class Lost(Struct, frozen=True, forbid_unknown_fields=True):
+class Lost(Struct, frozen=True, order=True, forbid_unknown_fields=True):
     """Bytes of an artifact that no append committed: they stay where they are and readers pass over them."""
 
     offset: int

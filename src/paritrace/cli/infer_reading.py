@@ -1,0 +1,71 @@
+"""`paritrace infer link`, `account` and `show`: what the evidence of an inference run says (IN-7 to IN-9)."""
+
+from pathlib import Path
+
+import click
+
+from paritrace.cli.options import json_option
+from paritrace.cli.output import write_json, write_text
+
+MODELS = ("tokens/1", "members/1")
+_PATH = click.Path(path_type=Path)
+
+
+@click.command()
+@click.argument("run", type=_PATH, metavar="RUN")
+@click.option("--explain", metavar="ID", help="Show why one activity is linked or not, with the lines behind it.")
+@json_option
+def link(run: Path, explain: str | None, as_json: bool) -> None:
+    """Derive which iteration each activity of RUN belongs to, and keep the links; never by time alone.
+
+    The whole artifact is looked at each time, so that evidence may arrive in any order. --explain writes nothing.
+    """
+    from paritrace.inference.link_report import explain_link, link_artifact
+    from paritrace.reports.inference.screens import explanation_screen, link_screen
+
+    if explain is not None:
+        explanation = explain_link(run, explain)
+        if as_json:
+            write_json(explanation)
+        else:
+            write_text(explanation_screen(explanation))
+        return
+    report = link_artifact(run)
+    if as_json:
+        write_json(report)
+    else:
+        write_text(link_screen(report))
+
+
+@click.command()
+@click.argument("run", type=_PATH, metavar="RUN")
+@click.option(
+    "--shares", type=click.Choice(MODELS), help="Share each iteration's busy time among its requests by this model."
+)
+@json_option
+def account(run: Path, shares: str | None, as_json: bool) -> None:
+    """Add up the device time of RUN: busy, summed and elapsed, for each device and clock apart; and what was lost."""
+    from paritrace.inference.account_report import account_artifact
+    from paritrace.inference.shares import ShareModel
+    from paritrace.reports.inference.screens import account_screen
+
+    report = account_artifact(run, model=None if shares is None else ShareModel(shares))
+    if as_json:
+        write_json(report)
+    else:
+        write_text(account_screen(report))
+
+
+@click.command()
+@click.argument("run", type=_PATH, metavar="RUN")
+@json_option
+def show(run: Path, as_json: bool) -> None:
+    """Show what the artifact of RUN holds: events, components, conflicts, references in vain, losses."""
+    from paritrace.inference.show_report import show_artifact
+    from paritrace.reports.inference.screens import show_screen
+
+    report = show_artifact(run)
+    if as_json:
+        write_json(report)
+    else:
+        write_text(show_screen(report))

@@ -1,0 +1,219 @@
+"""Linking an artifact: every activity's link derived, what is new kept, and counts by basis and reason (IN-7)."""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+from msgspec import Struct
+
+from paritrace.errors import RequestError
+from paritrace.evidence.coverage import Coverage, ExpectedGap, coverage
+from paritrace.evidence.gaps import Gap
+from paritrace.evidence.ids import Ref
+from paritrace.inference.appending import DEFAULTS, AppendOptions
+from paritrace.inference.artifact import Events, Place, head_of, place_of
+from paritrace.inference.committing import Asked, Machine, commit
+from paritrace.inference.enveloping import SessionFacts, envelope_path
+from paritrace.inference.gaps import InferenceGap
+from paritrace.inference.gathering import Gathering
+from paritrace.inference.linking import RULE, LinkTables, link, link_record
+from paritrace.inference.records import Activity, AnyEvent, Event, Link, Loss
+from paritrace.inference.result import VERSION, LinkCounts, LinkExplanation, LinkReport
+from paritrace.inference.sources import source_of
+from paritrace.inference.vocabulary import Domain, LossStatus
+from paritrace.inference.words import because
+from paritrace.process.identity import own_identity
+
+LINK_FORMAT = "paritrace-infer-link"
+EXPLANATION_FORMAT = "paritrace-infer-explanation"
+
+
+class Tally:
+    """Counts links of one domain."""
+
+    def __init__(self) -> None:
+        self.bases: Counter[str] = Counter()
+        self.reasons: Counter[str] = Counter()
+
+    def take(self, found: Link) -> None:
+        """Count one link."""
+        if found.basis is not None:
+            self.bases[found.basis.value] += 1
+        if found.reason is not None:
+            self.reasons[found.reason.value] += 1
+
+    def counts(self) -> LinkCounts:
+        """Return the counts; a fraction of no activities is a gap."""
+        linked, rest = self.bases.total(), self.reasons.total()
+        fraction: float | Gap[InferenceGap] = Gap(InferenceGap.NO_ACTIVITIES)
+        if linked + rest:
+            fraction = linked / (linked + rest)
+        return LinkCounts(
+            activities=linked + rest,
+            linked=linked,
+            by_basis=dict(sorted(self.bases.items())),
+            by_reason=dict(sorted(self.reasons.items())),
+            linked_fraction=fraction,
+        )
+
+
+class Kept(Struct, frozen=True):
+    """The links that an artifact has: those not superseded, by activity; and the content of each by its id."""
+
+    in_force: dict[Ref, tuple[Link, ...]]
+
+
+def link_artifact(path: Path, *, options: AppendOptions = DEFAULTS) -> LinkReport:
+    """Derive every activity's link anew, over the whole artifact, and append those that are new.
+
+    A link that says something else than one that is kept supersedes it; a link that says the same is not written again.
+
+    Raises:
+        EvidenceError, HostError: as `append`, and as reading the artifact.
+    """
+    place = place_of(path)
+    head = head_of(place, files=options.files)
+    events = Events(place, files=options.files)
+    tables, kept = LinkTables(events), kept_links(events)
+    tallies: dict[str, Tally] = {domain.value: Tally() for domain in Domain}
+    gatherings: dict[str, Gathering] = {}
+    unchanged = superseded = 0
+    run_id = head.context.facts.run_id
+    for activity, derived in _pairs(events, tables):
+        tallies[activity.domain.value].take(derived)
+        old = kept.in_force.get(activity.activity_ref, ())
+        if any(_says(one) == _says(derived) for one in old):
+            unchanged += 1
+            continue
+        superseded += len(old)
+        session = activity.context.facts.session_id
+        gathering = gatherings.setdefault(session, Gathering(run_id=run_id, session_id=session, ours=True))
+        ids = tuple(sorted(one.event_id for one in old))
+        new = link_record(activity, tables.found(activity), context=derived.context, supersedes=ids) if ids else derived
+        gathering.take(new, of="paritrace infer link")
+    written = _written(place, gatherings, head.context.facts.session_id, run_id=run_id, options=options)
+    gpu = tallies[Domain.GPU.value].counts()
+    return LinkReport(
+        format=LINK_FORMAT,
+        version=VERSION,
+        artifact=source_of(place, run_id, files=options.files),
+        rule=RULE,
+        gpu=gpu,
+        by_domain={name: tally.counts() for name, tally in sorted(tallies.items()) if tally.counts().activities},
+        linked_fraction=gpu.linked_fraction,
+        coverage=loss_coverage(gpu.activities, events),
+        written=written,
+        already_present=unchanged,
+        superseded=superseded,
+    )
+
+
+def kept_links(events: Iterable[AnyEvent]) -> Kept:
+    """Return the links in force: those that no other one supersedes."""
+    links = [event for event in events if isinstance(event, Link)]
+    gone = {old for one in links for old in one.supersedes}
+    in_force: dict[Ref, tuple[Link, ...]] = {}
+    for one in links:
+        if one.event_id not in gone:
+            in_force[one.activity_ref] = (*in_force.get(one.activity_ref, ()), one)
+    return Kept(in_force)
+
+
+def loss_coverage(observed: int, events: Iterable[AnyEvent]) -> Coverage:
+    """Return how many device activities there are of how many, as far as the sources tell their losses."""
+    lost: Counter[str] = Counter()
+    said: Counter[LossStatus] = Counter()
+    for event in events:
+        if isinstance(event, Loss):
+            said[event.status] += 1
+            if event.status is LossStatus.REPORTED:
+                lost[event.reason.value] += event.count or 1
+    proven = bool(said[LossStatus.ZERO_REPORTED]) and set(said) == {LossStatus.ZERO_REPORTED}
+    if proven:
+        return coverage(observed, expected=observed, declared=True, gaps={})
+    gap = ExpectedGap.NOT_RECORDED if lost else ExpectedGap.NOT_DECLARED
+    return coverage(observed, expected=Gap(gap), declared=False, gaps=lost)
+
+
+def explain_link(path: Path, activity_id: str, *, options: AppendOptions = DEFAULTS) -> LinkExplanation:
+    """Return one activity's link with the lines of the events it rests on.
+
+    Args:
+        activity_id: the activity's id, its event id, or `PRODUCER ID` where several producers have it.
+
+    Raises:
+        RequestError: Refused: `no_such_activity`, `ambiguous_activity`.
+    """
+    place = place_of(path)
+    head = head_of(place, files=options.files)
+    events = Events(place, files=options.files)
+    line, activity = _activity(events, activity_id)
+    derived = next(link((activity,), tables=LinkTables(events)))
+    wanted = set(derived.evidence)
+    lines = {
+        one.found.event_id: one.number
+        for one in events.lines()
+        if isinstance(one.found, Event) and one.found.event_id in wanted
+    }
+    return LinkExplanation(
+        format=EXPLANATION_FORMAT,
+        version=VERSION,
+        artifact=source_of(place, head.context.facts.run_id, files=options.files),
+        activity_id=activity.activity_ref.id,
+        activity_line=line,
+        link=derived,
+        because=because(derived),
+        evidence_lines=dict(sorted(lines.items(), key=lambda item: item[1])),
+    )
+
+
+def _pairs(events: Events, tables: LinkTables) -> Iterator[tuple[Activity, Link]]:
+    activities = (event for event in events if isinstance(event, Activity))
+    for activity in activities:
+        yield activity, next(link((activity,), tables=tables))
+
+
+def _says(one: Link) -> tuple[object, ...]:
+    """Return what a link says, whatever it supersedes."""
+    content = (one.iteration_ref, one.basis, one.reason, one.candidates, one.num_candidates, one.evidence)
+    return (one.rule, *content, str(one.metadata))
+
+
+def _written(place: Place, gatherings: dict[str, Gathering], first: str, *, run_id: str, options: AppendOptions) -> int:
+    envelope = envelope_path(place, given=options.envelope, files=options.files)
+    machine = Machine(own_identity(), options.files, options.clock)
+    written = 0
+    for session, gathering in sorted(gatherings.items()):
+        asked = Asked(
+            run_id=run_id,
+            session=SessionFacts(session_id=session),
+            first_session=first,
+            envelope=envelope,
+            gatherings=(gathering,),
+        )
+        written += commit(place, asked, machine).num_written
+    return written
+
+
+def _activity(events: Events, wanted: str) -> tuple[int, Activity]:
+    found: dict[Ref, tuple[int, Activity]] = {}
+    for line in events.lines():
+        event = line.found
+        if isinstance(event, Activity):
+            ref = event.activity_ref
+            if wanted in (ref.id, event.event_id, f"{ref.producer_id} {ref.id}"):
+                found.setdefault(ref, (line.number, event))
+    if not found:
+        raise RequestError(
+            f"no activity is named {wanted[:200]!r}",
+            code="no_such_activity",
+            fix="give an activity's id or event id as the artifact has it",
+        )
+    if len(found) > 1:
+        raise RequestError(
+            f"{len(found)} activities are named {wanted[:200]!r}, of producers"
+            f" {', '.join(sorted(ref.producer_id for ref in found))[:200]}",
+            code="ambiguous_activity",
+            fix="give its event id, or 'PRODUCER ID' in one argument",
+        )
+    return next(iter(found.values()))
