@@ -263,6 +263,40 @@ def test_a_changed_bit_names_bundle_and_segment(tmp_path: Path) -> None:
     assert kinds == {("wrong_segment", "a.bin"), ("wrong_digest", "")}
 
 
+@pytest.mark.parametrize("from_end", [6, 40, 4000])
+def test_st11_a_changed_bit_of_a_compressed_bundle_names_the_segment(tmp_path: Path, from_end: int) -> None:
+    place = Place(tmp_path)
+    place.write("first.txt", b"first")
+    place.write("second.txt", b"".join(b"line %d of some text\n" % (number * number) for number in range(20_000)))
+    place.final()
+    (name,) = place.bundles()
+    path = place.store / str(name)
+    data = bytearray(path.read_bytes())
+    data[-from_end] ^= 1
+    path.write_bytes(data)
+    problems = verify_store(place.target()).problems
+    assert {(problem.name, problem.segment) for problem in problems} == {(str(name), ""), (str(name), "second.txt")}
+
+
+def test_st11_a_flipped_bit_of_a_frame_is_told_wherever_it_is(tmp_path: Path) -> None:
+    """A frame of one block: the library gives out nothing of it when its own check fails."""
+    place = Place(tmp_path)
+    place.append("a.jsonl", b"".join(b'{"n":%d}\n' % number for number in range(100)))
+    place.final()
+    (name,) = place.bundles()
+    path = place.store / str(name)
+    whole = path.read_bytes()
+    named: set[str] = set()
+    for at in range(0, len(whole), 7):
+        changed = bytearray(whole)
+        changed[at] ^= 1
+        path.write_bytes(changed)
+        found = verify_store(place.target())
+        assert found.verdict is StoreVerdict.DAMAGED
+        named |= {problem.segment for problem in found.problems}
+    assert "a.jsonl" in named
+
+
 def test_several_problems_are_listed_at_once(tmp_path: Path, place: Place) -> None:
     flip(bundle(place.store, 1))
     bundle(place.store, 2).unlink()

@@ -45,6 +45,7 @@ class BundleReader:
         self.manifest: Manifest | None = None
         self.problems: list[Problem] = []
         self._chunks = chunks
+        self._at: Segment | None = None  # that is being read
 
     def read(self, sink: Sink) -> None:
         """Read all of it; whatever is wrong with its bytes is a problem, not an exception."""
@@ -52,8 +53,10 @@ class BundleReader:
             raw = _digested(self._chunks, digest)
             try:
                 self._read(_Pieces(self._plain(raw)), sink)
-            except (tarfile.TarError, zstandard.ZstdError, EvidenceError) as cause:
-                self._found(ProblemKind.DAMAGED_BUNDLE, f"{type(cause).__name__}: {cause}")
+            except EvidenceError as cause:
+                self._found(ProblemKind.DAMAGED_BUNDLE, cause.message, self._at)
+            except (tarfile.TarError, zstandard.ZstdError) as cause:
+                self._found(ProblemKind.DAMAGED_BUNDLE, str(cause), self._at)
             for _ in raw:
                 pass  # what is left counts for the digest
             found = digest.hexdigest()
@@ -73,7 +76,9 @@ class BundleReader:
         if refused:
             return
         for number, segment in enumerate(self.manifest.segments, start=1):
+            self._at = segment
             self._segment(pieces, number, segment, sink)
+        self._at = None
         pieces.expect(END, "members that its manifest does not name, or no end")
         pieces.expect_end()
 
@@ -89,7 +94,7 @@ class BundleReader:
     def _of_manifest(self, manifest: Manifest) -> Iterator[Problem]:
         said = (manifest.node_id, manifest.rank, manifest.sequence)
         if said != (self.name.key.node_id, self.name.key.rank, self.name.sequence):
-            yield self._problem(ProblemKind.WRONG_NAME, f"its manifest says node, rank and sequence {said}")
+            yield self._problem(ProblemKind.WRONG_NAME, "its manifest says node {}, rank {}, bundle {}".format(*said))
         for segment in manifest.segments:
             yield from (self._problem(ProblemKind.BAD_SEGMENT, why, segment) for why in faults_of(segment))
 

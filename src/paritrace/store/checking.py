@@ -1,6 +1,7 @@
 """Going through a whole store: every object read once and checked, every problem listed (ST-11, ST-13)."""
 
 from collections.abc import Iterator
+from contextlib import suppress
 from typing import Protocol, TypeVar
 
 from msgspec import Struct
@@ -11,10 +12,11 @@ from paritrace.evidence.gaps import Gap
 from paritrace.store import records
 from paritrace.store.aside import Buffer
 from paritrace.store.bundle_reading import BundleReader
+from paritrace.store.bundle_writing import without_checksum
 from paritrace.store.chain import Chain
 from paritrace.store.documents import limited, read_canonical
 from paritrace.store.inventory import Inventory, contiguous, inventory_of, sequence_problems
-from paritrace.store.layout import BUNDLES, RUN_MARK, BundleName, NodeName, RankKey, ReceiptName, parsed
+from paritrace.store.layout import BUNDLES, COMPRESSED, RUN_MARK, BundleName, NodeName, RankKey, ReceiptName, parsed
 from paritrace.store.problems import Problem, ProblemKind
 from paritrace.store.records import Manifest, NodeFacts, Owner, Receipt, Remark, RunMark, Segment, StoreGap, about
 from paritrace.store.targets import Target
@@ -145,10 +147,19 @@ class Checker:
             reader.read(sink)
         except _OfTarget as trouble:
             problems = [*problems, _unreadable(str(name), trouble.error)]
+        if problems and name.suffix == COMPRESSED and not any(problem.segment for problem in problems):
+            problems = [*problems, *self._segments_at_fault(name)]
         self._problems += problems
         if reader.manifest is not None and intact and not problems:
             chain.advance(reader.manifest)
         return intact and not problems
+
+    def _segments_at_fault(self, name: BundleName) -> list[Problem]:
+        """Read a damaged bundle again, to say in which segments its bytes are others."""
+        reader = BundleReader(name, without_checksum(_marked(self._target.read(str(name)))))
+        with suppress(_OfTarget):
+            reader.read(_AloneSink())
+        return [problem for problem in reader.problems if problem.segment]
 
     def _expected(
         self, key: RankKey, names: tuple[BundleName, ...], receipts: tuple[ReceiptName, ...]
