@@ -123,3 +123,19 @@ def test_what_only_the_end_needs_is_not_loaded_before_the_start(tmp_path: Path) 
     loaded = set(done.stderr.splitlines()[0].split())
     assert "paritrace.runs.recorded_command" in loaded
     assert loaded & (LATE | LATE_OF_OURS) == set()
+
+
+def test_a_directory_that_is_gone_has_no_settings() -> None:
+    assert plain_record(["record", "-o", "/new", "--", "true"], {}, folder=None) is not None
+
+
+@pytest.mark.parametrize(
+    ("words", "status"), [(["record", "-o", "{}/new", "--", "sh", "-c", "exit 3"], 3), (["run", "x.py"], 125)]
+)
+def test_su_3_from_a_directory_that_was_removed(tmp_path: Path, words: list[str], status: int) -> None:
+    gone = tmp_path / "gone"
+    gone.mkdir()
+    code = "import os, sys; from paritrace.cli.start import main; os.rmdir(os.getcwd()); main()"
+    command = [sys.executable, "-c", code, *(word.format(tmp_path) for word in words)]
+    done = subprocess.run(command, cwd=gone, capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == status, done.stderr

@@ -129,6 +129,10 @@ def test_a_python_adapter_keeps_its_prints_out_of_the_protocol(tmp_path: Path) -
         "        return {'status': 'failed', 'error': {'code': 'c', 'message': 'm'}}\n"
         "    if input == 'junk':\n"
         "        return {'status': 'succeeded', 'output': object()}\n"
+        "    if input == 'nan':\n"
+        "        return {'loss': [1.0, {'last': float('nan')}]}\n"
+        "    if input == 'cost':\n"
+        "        return {'status': 'succeeded', 'usage': {'cost': float('inf')}}\n"
         "    return {'got': input, 'left': deadline_seconds, 'task': context['task']}\n"
     )
     path = os.pathsep.join((str(tmp_path), *sys.path))
@@ -137,6 +141,10 @@ def test_a_python_adapter_keeps_its_prints_out_of_the_protocol(tmp_path: Path) -
         good = host.invoke(input=7, context={"task": "t"}, timeout_seconds=60)
         with pytest.raises(InvocationError) as raised:
             host.invoke(input="junk", context={"task": "t"})
+        for what in ("nan", "cost"):
+            with pytest.raises(InvocationError, match="NaN or infinity") as lost:
+                host.invoke(input=what, context={"task": "t"})
+            assert lost.value.code == "adapter_raised", "it would arrive as null, which is another value"
         bad = host.invoke(input="fail", context={"task": "t"})
     assert raised.value.code == "adapter_raised", "an output that is no JSON does not end the process"
     assert good.output == {"got": 7, "left": 60.0, "task": "t"}

@@ -5,7 +5,6 @@ import sys
 import traceback
 from collections.abc import Sequence
 from importlib import import_module
-from pathlib import Path
 from typing import NamedTuple, NoReturn
 
 import click
@@ -15,7 +14,8 @@ from paritrace import __version__
 from paritrace.cli.invocation import Invocation
 from paritrace.cli.options import options_by_key
 from paritrace.cli.output import ExitStatus, flush, note, silence, write_error
-from paritrace.cli.settings_places import NO_SETTINGS_FILE
+from paritrace.cli.own_status import status_before_workload
+from paritrace.cli.settings_places import NO_SETTINGS_FILE, here
 from paritrace.errors import InternalError, Outcome, ParitraceError, RequestError
 
 PROGRAM = "paritrace"
@@ -128,7 +128,10 @@ def _defaults_from_file(name: str) -> dict[str, object]:
 
     if os.environ.get(NO_SETTINGS_FILE):
         return {}
-    settings = read_nearest(Path.cwd())
+    folder = here()
+    if folder is None:
+        return {}
+    settings = read_nearest(folder)
     check_command_names(settings, known=COMMANDS)
     if name not in settings.tables:
         return {}
@@ -147,18 +150,18 @@ def status_of(arguments: list[str]) -> int:
         status = _invoke(arguments, invocation)
         flush()
     except (Exception, KeyboardInterrupt) as error:  # noqa: BLE001  the top: whatever comes, a person gets a reason
-        return status_after(error, invocation, asked_for_json=_asks_for_json(arguments))
+        return status_after(error, invocation, words=arguments, asked_for_json=_asks_for_json(arguments))
     return status
 
 
-def status_after(error: BaseException, invocation: Invocation, *, asked_for_json: bool) -> int:
-    """Tell an error that ended a command, in words, and return the exit status SU-3 names."""
+def status_after(error: BaseException, invocation: Invocation, *, words: Sequence[str], asked_for_json: bool) -> int:
+    """Tell an error that ended the command `words`, and return the exit status SU-3 names."""
     match error:
         case BrokenPipeError():
             silence()
             return ExitStatus.BROKEN_PIPE
         case Exception() if not isinstance(error, EOFError | click.Abort):
-            return _report(error, invocation, asked_for_json=asked_for_json)
+            return status_before_workload(_report(error, invocation, asked_for_json=asked_for_json), words)
         case _:
             note("interrupted")
             return ExitStatus.INTERRUPTED

@@ -1,5 +1,6 @@
 """Commands that return the status of what they run: a failure of ours before that is 125 (SU-3)."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import click
@@ -8,6 +9,13 @@ from paritrace.cli.output import note
 from paritrace.errors import Outcome
 
 OUR_FAILURE = 125  # our failure before the workload started; everything else is the workload's own status
+RETURN_THE_WORKLOADS = frozenset({"run", "record"})
+
+
+def status_before_workload(status: int, words: Sequence[str]) -> int:
+    """Return the exit status of a failure of ours in the command `words`: one that no workload's can be taken for."""
+    command = next((word for word in words if not word.startswith("-")), "")
+    return OUR_FAILURE if command in RETURN_THE_WORKLOADS else status
 
 
 class OwnStatusCommand(click.Command):

@@ -58,18 +58,19 @@ _FLAGS = {
 }
 
 
-def plain_record(words: Sequence[str], environ: Mapping[str, str], *, folder: Path) -> Asked | None:
+def plain_record(words: Sequence[str], environ: Mapping[str, str], *, folder: Path | None) -> Asked | None:
     """Return what `paritrace WORDS` asks for; None where it is not a plain `record`, or something else has a say in it.
 
     Args:
         environ: a variable of the command sets its options.
-        folder: where a settings file of this call would be looked for.
+        folder: where a settings file of this call would be looked for; None where that directory is gone.
     """
     if not words or words[0] != "record" or any(name.startswith(_OWN_VARIABLES) for name in environ):
         return None
     try:
         asked = _asked(words[1:])
-        settings = not environ.get(NO_SETTINGS_FILE) and any(True for _ in settings_files(folder))
+        unread = folder is None or environ.get(NO_SETTINGS_FILE)
+        settings = not unread and any(True for _ in settings_files(folder or Path()))
     except (_NotPlainError, OSError):
         return None
     return None if settings else asked

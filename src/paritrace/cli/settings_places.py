@@ -9,6 +9,14 @@ NO_SETTINGS_FILE = "PARITRACE_NO_SETTINGS_FILE"  # set for runs that paritrace i
 _SIGNS = (b"paritrace", b"\\u", b"\\U")  # the name, also where TOML spells letters of it as escapes
 
 
+def here() -> Path | None:
+    """Return the current directory, None where it was removed: there are no settings then."""
+    try:
+        return Path.cwd()
+    except FileNotFoundError:
+        return None
+
+
 def settings_files(start: Path) -> Iterator[Path]:
     """Yield files that may hold settings of ours, nearest first; a `pyproject.toml` that nowhere names us does not.
 

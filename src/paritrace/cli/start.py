@@ -2,7 +2,6 @@
 
 import os
 import sys
-from pathlib import Path
 from typing import NoReturn
 
 
@@ -19,9 +18,10 @@ def main() -> NoReturn:
 def _record(words: list[str]) -> int:
     from paritrace.cli.plain_record import plain_record
     from paritrace.cli.recorded import status_of_recorded
+    from paritrace.cli.settings_places import here
 
     try:
-        asked = plain_record(words, os.environ, folder=Path.cwd())
+        asked = plain_record(words, os.environ, folder=here())
         if asked is not None:
             status = status_of_recorded(asked)
             from paritrace.cli.output import flush
@@ -32,7 +32,7 @@ def _record(words: list[str]) -> int:
         from paritrace.cli.entry import status_after
         from paritrace.cli.invocation import Invocation
 
-        return status_after(error, Invocation(), asked_for_json="--json" in words)
+        return status_after(error, Invocation(), words=words, asked_for_json="--json" in words)
     from paritrace.cli.entry import status_of
 
     return status_of(words)

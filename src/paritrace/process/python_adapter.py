@@ -13,6 +13,7 @@ from typing import IO, Any, cast
 import msgspec
 
 from paritrace.process.adapter_protocol import FromAdapter, Hello, Invoke, Raised, Ready, Reply, ResultStatus
+from paritrace.process.plain_values import NOT_FINITE, is_finite
 
 _messages: msgspec.json.Decoder[Hello | Invoke] = msgspec.json.Decoder(Hello | Invoke)
 _encoder = msgspec.json.Encoder()
@@ -49,6 +50,8 @@ def _invoked(function: Callable[..., Any], asked: Invoke) -> FromAdapter:
         else:
             reply = Reply(invocation_id=asked.invocation_id, status=ResultStatus.SUCCEEDED, output=found)
         _encoder.encode(reply)  # what is no JSON is the function's error, and the process serves the next one
+        if not is_finite(msgspec.to_builtins(reply)):  # that encoder writes them as null
+            raise ValueError(NOT_FINITE)
     except Exception as error:  # noqa: BLE001  the top of a process: whatever it was, its caller is told
         return Raised(invocation_id=asked.invocation_id, code=type(error).__name__, message=str(error))
     return reply

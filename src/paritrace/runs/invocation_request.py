@@ -1,13 +1,13 @@
 """What a caller asks of a host, and what is refused of it before anything is begun: pure (RR-6)."""
 
-from math import isfinite
-from typing import Any, cast
+from typing import Any
 
 import msgspec
 from msgspec import Struct
 
 from paritrace.errors import RequestError
 from paritrace.evidence.ids import checked_id
+from paritrace.process.plain_values import NOT_FINITE, is_finite
 
 FOREVER_SECONDS = 366 * 86400.0  # an invocation without a timeout: the caller's wish, and still a bound
 
@@ -39,24 +39,11 @@ def check_request(request: Request) -> None:
         )
     try:
         msgspec.json.encode((request.input, request.context, request.overrides))
-        if not _is_finite((request.input, request.context, request.overrides)):
-            raise ValueError("NaN or infinity, which would arrive as null")
+        if not is_finite((request.input, request.context, request.overrides)):
+            raise ValueError(NOT_FINITE)
     except (TypeError, ValueError, OverflowError, RecursionError, msgspec.MsgspecError) as error:
         raise RequestError(
             f"the request cannot be written as JSON: {error}",
             code="bad_invocation",
             fix="give input, context and overrides of plain values: objects, arrays, texts, numbers, true, false, null",
         ) from None
-
-
-def _is_finite(value: object) -> bool:
-    """Say whether no float of plain containers is NaN or infinite: JSON has neither."""
-    match value:
-        case float():
-            return isfinite(value)
-        case dict():
-            return all(map(_is_finite, cast("dict[object, object]", value).values()))
-        case list() | tuple():
-            return all(map(_is_finite, cast("list[object]", value)))
-        case _:
-            return True
