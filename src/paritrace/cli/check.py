@@ -16,7 +16,7 @@ from paritrace.cli.screens import write_screen
 from paritrace.cli.trace_files import is_trace
 
 if TYPE_CHECKING:
-    from paritrace.compare.checks_result import Checked
+    from paritrace.compare.checks_result import Checked, Ends
     from paritrace.reports.formats import OfCheck
     from paritrace.runs.reading import Run
 
@@ -95,14 +95,14 @@ def _print(given: "OfCheck", output: Output) -> None:
         writer_of_check(FORMATS[output.files[0]])(given, Printed())
     else:
         write_screen(check_screen(given.checked))
-        _print_ends(given)
+        _print_ends(given.checked.ends)
 
 
-def _print_ends(given: "OfCheck") -> None:
+def _print_ends(ends: "Ends | None") -> None:
     """What the run's records say of its end, where it did not end well."""
     from paritrace.cli.output import write_text
     from paritrace.cli.runs_text import ends_text
 
-    told = "" if given.run is None else ends_text(given.run)
-    if told:
-        write_text(told)
+    if ends is not None:
+        records = [one.words for one in ends.records]
+        write_text(ends_text(records, num_left_out=ends.num_left_out, death=ends.death))

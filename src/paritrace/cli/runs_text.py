@@ -1,6 +1,6 @@
 """What `paritrace runs` prints for people; rich draws the tables."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from io import StringIO
 
 from rich.console import Console
@@ -12,8 +12,7 @@ from paritrace.evidence.gaps import Gap
 from paritrace.evidence.journal import Loss
 from paritrace.runs.attendance import in_words
 from paritrace.runs.catalog import Catalog, RunLine
-from paritrace.runs.death_reading import ends_other_than_well
-from paritrace.runs.reading import Run
+from paritrace.runs.death import DeathPage
 from paritrace.runs.record_words import death_words, record_words
 from paritrace.runs.showing import RunSummary, SessionSummary
 from paritrace.runs.verify import Finding, Verification
@@ -76,12 +75,11 @@ def _records(summary: RunSummary) -> Iterator[str]:
         yield from death_words(summary.death)
 
 
-def ends_text(run: Run) -> str:
-    """Return what a run's records say of ends that were no success, and its page at death; "" where all was well."""
-    bad, page = ends_other_than_well(run)
-    lines = [line for one in bad[:MAX_ROWS] for line in record_words(one)]
-    lines += _left_out(len(bad))
-    lines += [] if page is None else death_words(page)
+def ends_text(records: Sequence[tuple[str, ...]], *, num_left_out: int, death: DeathPage | None) -> str:
+    """Return the lines of records of bad ends, of which others may be left out already, and the page at death."""
+    lines = [line for words in records[:MAX_ROWS] for line in words]
+    lines += _left_out(len(records) + num_left_out)
+    lines += [] if death is None else death_words(death)
     return "\n".join(f"[ended]     {_printable(line)}" for line in lines)
 
 

@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Iterator
 
 from paritrace.compare.checks_across import Across, Presence, presence_of
+from paritrace.compare.checks_ends import ends_of
 from paritrace.compare.checks_facts import SessionFacts
 from paritrace.compare.checks_heads import read_head
 from paritrace.compare.checks_result import FORMAT, VERSION, Checked, Invariant, Outcome, RankCoverage
@@ -66,6 +67,7 @@ def check(run: Run, /) -> Checked:
         counts={outcome.value: counts[outcome.value] for outcome in Outcome},
         limits=LIMITS,
         ranks=run.attendance,
+        ends=ends_of(run),
     )
 
 

@@ -5,10 +5,13 @@ from enum import StrEnum
 from msgspec import Struct
 
 from paritrace.compare.result import RunRef
+from paritrace.process.stop_facts import Stop
 from paritrace.runs.attendance import Attendance
+from paritrace.runs.death import DeathPage
+from paritrace.runs.record_reading import RecordState
 
 FORMAT = "paritrace-check"
-VERSION = "1.1"
+VERSION = "1.2"
 
 
 class Outcome(StrEnum):
@@ -82,6 +85,27 @@ class RankCoverage(Struct, frozen=True):
     remarks: tuple[str, ...] = ()  # of the capture itself: black box, triggers, levels given up
 
 
+class EndOf(Struct, frozen=True):
+    """What one run record says of an end that was no success. `stop` None: the record has no end line.
+
+    `session_id` is "" where the record is of no session of its own, as a launcher's; `words` say the same to a person.
+    """
+
+    record: str
+    session_id: str
+    state: RecordState
+    stop: Stop | None
+    words: tuple[str, ...]
+
+
+class Ends(Struct, frozen=True):
+    """How the run's processes ended, where they did not all end well; `death` is None of a run of one rank."""
+
+    records: tuple[EndOf, ...]
+    num_left_out: int
+    death: DeathPage | None
+
+
 class Checked(Struct, frozen=True):
     format: str
     version: str
@@ -91,3 +115,4 @@ class Checked(Struct, frozen=True):
     counts: dict[str, int]  # status -> invariants
     limits: tuple[str, ...]
     ranks: tuple[Attendance, ...] = ()  # which ranks wrote a session and a receipt, restart by restart (CA-16)
+    ends: Ends | None = None  # None: every end that is recorded was a success, or nothing is recorded (RR-5)

@@ -1,9 +1,7 @@
 """Gathers what a run left of its ranks' ends: records, journals, and what others wrote beside it (RS-13)."""
 
-import importlib.util
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 
 from paritrace.errors import EvidenceError, HostError
 from paritrace.evidence.calls import Call, Function, Scope, Site, StepMark
@@ -13,21 +11,14 @@ from paritrace.files import LOCAL, Files
 from paritrace.process.exit_watch import SeenExit
 from paritrace.process.stop_facts import Exited
 from paritrace.runs.death import DeathGap, DeathPage, RankEnd, Source, SourceState, page_of
+from paritrace.runs.death_beside import Beside
 from paritrace.runs.envelope import Role
-from paritrace.runs.flight_dumps import MAX_DUMP_BYTES, open_operations
 from paritrace.runs.reading import Run
 from paritrace.runs.record_lines import AdapterKind
 from paritrace.runs.record_reading import ReadRecord, read_records
 from paritrace.runs.views import SessionView
 
-DEATH_FOLDER = "death"  # in the run directory: where people put what other tools wrote of its end
-FLIGHT_NAMES = "*trace_rank_*"
-RAS_NAMES = "*ras*.txt"
-STACK_NAMES = "*py-spy*.txt"
-RAS_WORDS = ("mismatch", "missing", "fail", "dead")
 XID = "Xid"
-MAX_TEXT_BYTES = 1 << 20
-MOST_LINES = 20
 
 
 def ends_other_than_well(run: Run, *, files: Files = LOCAL) -> tuple[tuple[ReadRecord, ...], DeathPage | None]:
@@ -48,7 +39,7 @@ def death_page(run: Run, records: Sequence[ReadRecord], *, files: Files = LOCAL)
     own = {one.start.context.values.get("session_id", ""): one for one in records if one.start is not None}
     if all(_well(view, own.get(view.session_id), exits.get(view.session_id)) for view in views):
         return None
-    found = _Beside(run, files)
+    found = Beside(run, files)
     ranks = [_rank(run, view, own.get(view.session_id), exits.get(view.session_id), found) for view in views]
     return page_of(ranks, in_flight=found.in_flight, sources=(*_launch_source(launchers), *found.sources))
 
@@ -66,7 +57,7 @@ def _well(view: SessionView, own: ReadRecord | None, seen: tuple[ReadRecord, See
 
 
 def _rank(
-    run: Run, view: SessionView, own: ReadRecord | None, seen: tuple[ReadRecord, SeenExit] | None, beside: "_Beside"
+    run: Run, view: SessionView, own: ReadRecord | None, seen: tuple[ReadRecord, SeenExit] | None, beside: "Beside"
 ) -> RankEnd:
     last = _Last(run, view.session_id)
     boot = view.row.process.boot_id
@@ -134,66 +125,6 @@ class _Last:
                 self._sites[item.id] = item
             case _:
                 pass
-
-
-class _Beside:
-    """What other tools left in `RUN/death`, and which of them are not there."""
-
-    def __init__(self, run: Run, files: Files) -> None:
-        self.in_flight: list[str] = []
-        self.stacks: dict[int, tuple[str, ...]] = {}
-        self.sources: list[Source] = []
-        self._files = files
-        folder = run.folder / DEATH_FOLDER
-        there = files.list(folder) if files.exists(folder) and files.is_folder(folder) else ()
-        self._flights([path for path in there if path.match(FLIGHT_NAMES)])
-        self._texts("NCCL RAS text", [path for path in there if path.match(RAS_NAMES)], RAS_NAMES)
-        self._stack_texts([path for path in there if path.match(STACK_NAMES)])
-
-    def _flights(self, paths: Sequence[Path]) -> None:
-        name = "PyTorch flight recorder"
-        if not paths:
-            self.sources.append(Source(name, SourceState.ABSENT, f"no {FLIGHT_NAMES} in {DEATH_FOLDER}/"))
-        for path in paths:
-            rank = path.name.rpartition("_")[2].partition(".")[0]
-            try:
-                data = b"".join(self._files.iter_chunks(path, length=MAX_DUMP_BYTES))
-                left, stack = open_operations(data, name=path.name)
-            except (EvidenceError, HostError) as error:
-                self.sources.append(Source(name, SourceState.UNREADABLE, error.message))
-                continue
-            self.sources.append(Source(name, SourceState.READ, path.name))
-            self.in_flight += [f"rank {rank}: {words} ({path.name})" for words in left]
-            if stack and rank.isdigit():
-                self.stacks[int(rank)] = stack
-
-    def _texts(self, name: str, paths: Sequence[Path], pattern: str) -> None:
-        if not paths:
-            self.sources.append(Source(name, SourceState.ABSENT, f"no {pattern} in {DEATH_FOLDER}/"))
-        for path in paths:
-            lines = list(self._lines(path))
-            told = [
-                line for line in lines if any(word in line.lower() for word in ("mismatch", "missing", "fail", "dead"))
-            ]
-            self.sources.append(Source(name, SourceState.READ, f"{path.name}: {len(lines)} lines"))
-            self.in_flight += [f"{path.name}: {line.strip()}" for line in told[:MOST_LINES]]
-
-    def _stack_texts(self, paths: Sequence[Path]) -> None:
-        if not paths:
-            here = "installed here" if importlib.util.find_spec("py_spy") else "not installed here"
-            detail = f"no {STACK_NAMES} in {DEATH_FOLDER}/; py-spy is {here}, and shows living processes alone"
-            self.sources.append(Source("py-spy", SourceState.ABSENT, detail))
-        for path in paths:
-            self.sources.append(Source("py-spy", SourceState.READ, path.name))
-            digits = "".join(char for char in path.stem.rpartition("rank")[2] if char.isdigit())
-            if digits:
-                self.stacks[int(digits)] = tuple(line.strip() for line in self._lines(path) if line.strip())[
-                    :MOST_LINES
-                ]
-
-    def _lines(self, path: Path) -> Iterator[str]:
-        data = b"".join(self._files.iter_chunks(path, length=MAX_TEXT_BYTES))
-        yield from data.decode("utf-8", "replace").splitlines()
 
 
 def _launch_source(launchers: Sequence[ReadRecord]) -> Iterator[Source]:

@@ -1,6 +1,6 @@
 """A record's end in words: what ended it and on what evidence, what was left, what it used. Pure."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
@@ -52,9 +52,16 @@ class Told(Struct, frozen=True):
 
 def ends_told(records: "Sequence[ReadRecord]", death: "DeathPage | None", *, most: int) -> tuple[Told, ...]:
     """Return what the first `most` records say of their ends, how many are left out, and the page at death."""
-    told = [_told(record_words(one)) for one in records[:most]]
-    if len(records) > most:
-        told.append(Told(f"and {len(records) - most:,} more records", ()))
+    return told_of(
+        (tuple(record_words(one)) for one in records[:most]), num_left_out=max(0, len(records) - most), death=death
+    )
+
+
+def told_of(records: Iterable[tuple[str, ...]], *, num_left_out: int, death: "DeathPage | None") -> tuple[Told, ...]:
+    """Return the lines of records, how many of them are left out, and the page at death."""
+    told = [_told(iter(words)) for words in records]
+    if num_left_out:
+        told.append(Told(f"and {num_left_out:,} more records", ()))
     return (*told, *(() if death is None else (_told(death_words(death)),)))
 
 

@@ -3,17 +3,18 @@
 import shlex
 from collections.abc import Iterable
 
-from paritrace.compare.checks_result import Checked, Invariant, Outcome
+from paritrace.compare.checks_result import Checked, Ends, Invariant, Outcome
 from paritrace.reports.check_screen import MARKS, coverage_texts, failing, remarks_of, statement
 from paritrace.reports.check_story import in_order
 from paritrace.reports.html.page import CallRef, Command, Figure, RunPart
 from paritrace.reports.html.pages import CheckGroup, CheckPage, InvariantRow
 from paritrace.runs.attendance import in_words
-from paritrace.runs.record_words import Told
+from paritrace.runs.record_words import Told, told_of
 
 MOST_ROWS = 300
 MOST_CALLS = 5
 MOST_NAMES = 50
+MOST_RECORDS = 100
 TITLES = {
     Outcome.FAIL: ("fails", "Fails"),
     Outcome.NOT_CHECKABLE: ("unknown", "Could not be checked"),
@@ -28,8 +29,16 @@ LABELS = {
 }
 
 
-def check_page(checked: Checked, /, *, ends: tuple[Told, ...] = ()) -> CheckPage:
-    """Returns every word and number of the page; `ends`: what the run's records say of bad ends."""
+def _ends(ends: Ends | None) -> tuple[Told, ...]:
+    if ends is None:
+        return ()
+    shown = ends.records[:MOST_RECORDS]
+    left = len(ends.records) - len(shown) + ends.num_left_out
+    return told_of((one.words for one in shown), num_left_out=left, death=ends.death)
+
+
+def check_page(checked: Checked, /) -> CheckPage:
+    """Returns every word and number of the page."""
     failed = in_order(one for one in checked.invariants if one.status is Outcome.FAIL)
     sentence, strength = statement(checked, failed=failed)
     return CheckPage(
@@ -40,7 +49,7 @@ def check_page(checked: Checked, /, *, ends: tuple[Told, ...] = ()) -> CheckPage
             Figure(TITLES[status][0], label, checked.counts.get(status.value, 0)) for status, label in LABELS.items()
         ),
         groups=tuple(group for status in TITLES if (group := _group(checked, status, failed)).rows),
-        ends=ends,
+        ends=_ends(checked.ends),
         coverage=tuple(coverage_texts(checked)),
         attendance=tuple(words for one in checked.ranks for words in in_words(one)),
         remarks=tuple(remarks_of(checked)),

@@ -18,8 +18,6 @@ from paritrace.reports.html.policy import policy_of
 from paritrace.reports.html.templates import Chrome, NavLink, asset, render
 from paritrace.reports.html.texts import texts_of
 from paritrace.reports.html.worst_calls import ORDER_IN_WORDS, Choice
-from paritrace.runs.death_reading import ends_other_than_well
-from paritrace.runs.record_words import ends_told
 
 MOST_BYTES = 5_000_000
 MOST_CALLS = 2_000
@@ -115,7 +113,6 @@ def _chrome(title: str, script: str, *, nav: tuple[NavLink, ...] = ()) -> Chrome
 
 def check(given: OfCheck, sink: Sink, /) -> None:
     """Writes the report of a check."""
-    ends = () if given.run is None else ends_told(*ends_other_than_well(given.run), most=MOST_RECORDS)
-    page = check_page(given.checked, ends=ends)
+    page = check_page(given.checked)
     links = InFile(anchors=())
     sink.write(render("check.html", page=page, chrome=_chrome(page.sentence, asset("page.js")), links=links).encode())
