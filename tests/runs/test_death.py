@@ -193,7 +193,7 @@ def test_the_page_of_two_ranks_of_which_one_was_killed_and_the_other_waited(tmp_
     command = [sys.executable, "-m", "paritrace", "check", str(tmp_path / "run")]
     checked = subprocess.run(command, capture_output=True, text=True, timeout=DEADLINE_SECONDS, check=False)
     assert f"[ended]     at its end: {page.first}" in checked.stdout
-    told = subprocess.run([*command, "--json"], capture_output=True, timeout=DEADLINE_SECONDS, check=False)
-    ends = json.loads(told.stdout)["ends"]
+    printed = subprocess.run([*command, "--json"], capture_output=True, timeout=DEADLINE_SECONDS, check=False)
+    ends = json.loads(printed.stdout)["ends"]
     assert ends["death"]["first"] == page.first
     assert {one["session_id"] for one in ends["records"] if one["session_id"]} <= {one.session_id for one in page.ranks}
