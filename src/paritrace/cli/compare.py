@@ -108,7 +108,8 @@ def compare(  # noqa: PLR0913  one parameter per option of the synopsis; they be
     """Compare run CAND with run BASE: where they part, what changed, and what could not be checked.
 
     Where both are what an evaluation tool left (Inspect logs, a Harbor job …), their attempts are compared, with
-    --noise against repeats of BASE; see `paritrace attempts`.
+    --noise against repeats of BASE; see `paritrace attempts`. Where both are profilers' traces (JSON or gzip), their
+    device work is: where the sequences of kernels first part.
 
     Exit status 0, whatever was found. With --exit-code: 1 when something that was computed differs, 3 when calls are
     undetermined or evidence is incomplete; with --policy: 1 when it fails, 3 when it is undetermined. The result is
@@ -121,6 +122,7 @@ def compare(  # noqa: PLR0913  one parameter per option of the synopsis; they be
         refuse_manifests,
         require_shared_options,
     )
+    from paritrace.cli.compare_traces import are_traces, compare_traces, require_trace_options
     from paritrace.cli.selections import parse_ranks, parse_steps
     from paritrace.compare.folds_dims import parse_dims
     from paritrace.compare.masks import parse_mask
@@ -132,6 +134,9 @@ def compare(  # noqa: PLR0913  one parameter per option of the synopsis; they be
     if is_of_attempts(base, cand):
         require_shared_options(click.get_current_context())
         return compare_directories(base, cand, Asked(repeats, output_to, exit_code and not exit_zero))
+    if are_traces(base, cand):
+        require_trace_options(click.get_current_context())
+        return compare_traces(base, cand, output_to, exit_code=exit_code and not exit_zero)
     asked = judgement(exit_code=exit_code, allow=allow, exit_zero=exit_zero, envelope=True)
     settings = Settings(
         steps=parse_steps(steps),
