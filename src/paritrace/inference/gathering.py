@@ -4,7 +4,8 @@ import hashlib
 from array import array
 from collections.abc import Iterable, Iterator
 from tempfile import SpooledTemporaryFile
-from typing import Any
+from typing import IO, Any, cast
+from weakref import finalize
 
 import msgspec
 import numpy as np
@@ -46,7 +47,7 @@ class Gathering:
         self._ours = ours
         self._numbers: dict[str, int] = {}
         self._kind_numbers: dict[str, int] = {}
-        self._spool = SpooledTemporaryFile(max_size=SPOOL_BYTES)  # noqa: SIM115  held until nobody holds it
+        self._spool = _spool(self)
         self._rows, self._entity_rows = bytearray(), bytearray()
         self._entity_events, self._lengths = array("q"), array("q")
         self._context_numbers, self._kind_of = array("q"), array("q")
@@ -151,7 +152,7 @@ class Kept:
     def __init__(self) -> None:
         self.num_bytes = 0
         self._digest = hashlib.sha256()
-        self._spool = SpooledTemporaryFile(max_size=SPOOL_BYTES)  # noqa: SIM115  held until nobody holds it
+        self._spool = _spool(self)
 
     @property
     def sha256(self) -> str:
@@ -169,6 +170,13 @@ class Kept:
         self._spool.seek(0)
         while chunk := self._spool.read(_COPY_BYTES):
             yield chunk
+
+
+def _spool(owner: object) -> IO[bytes]:
+    """Return a file of nobody's name that is closed when its owner is no longer held."""
+    spool = SpooledTemporaryFile(max_size=SPOOL_BYTES)  # noqa: SIM115  closed by the finalizer
+    finalize(owner, spool.close)
+    return cast("IO[bytes]", spool)
 
 
 def _runs(keep: NDArray[np.bool_], lengths: NDArray[np.int64]) -> Iterator[tuple[int, int]]:
