@@ -17,19 +17,24 @@ class RankFacts(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     bundles: int
 
 
-class DiscoverResult(Result, frozen=True, kw_only=True, tag="discover"):
-    """`checkout`: the root that files are named from; `main`: the script below it. `elsewhere`: what was loaded from
-    outside the checkout, as a reason by package or file."""
+class CaptureResult(Result, frozen=True, kw_only=True):
+    """A whole capture. `run`: its run directory; `checkout`: the root that files are named from."""
 
     run: str
     run_id: str
     checkout: str
     cwd: str
     script: str
-    main: str
     deterministic: bool
     environment_names: tuple[str, ...]
     ranks: tuple[RankFacts, ...]
+
+
+class DiscoverResult(CaptureResult, frozen=True, kw_only=True, tag="discover"):
+    """`main`: the script below the checkout. `elsewhere`: what was loaded from outside of it, as a reason by package
+    or file."""
+
+    main: str
     files: tuple[ObservedFile, ...]
     elsewhere: dict[str, str]
 
@@ -46,21 +51,11 @@ class PrepareResult(Result, frozen=True, kw_only=True, tag="prepare"):
     plan: Plan
 
 
-class TraceResult(Result, frozen=True, kw_only=True, tag="trace"):
-    """A whole capture. `run`: its run directory; `plan`: the digest of the result that it was captured by.
+class TraceResult(CaptureResult, frozen=True, kw_only=True, tag="trace"):
+    """`plan`: the digest of the result that it was captured by. `sources`: the planned files that ranks loaded, with
+    their SHA-256; `not_loaded`: those that no rank did."""
 
-    `sources`: the planned files that ranks loaded, with their SHA-256; `not_loaded`: those that no rank did.
-    """
-
-    run: str
-    run_id: str
-    checkout: str
-    cwd: str
-    script: str
     plan: Sha256
     coverage: str
-    deterministic: bool
-    environment_names: tuple[str, ...]
-    ranks: tuple[RankFacts, ...]
     sources: dict[str, Sha256]
     not_loaded: tuple[str, ...]

@@ -1,6 +1,7 @@
 """The action `discover`: which call sites of a workload carry tensors (AU-4, CA-11)."""
 
 from pathlib import Path
+from typing import TypedDict
 
 from msgspec.structs import replace
 
@@ -49,15 +50,8 @@ def discover(request: DiscoverRequest, operation: Operation) -> DiscoverResult:
     if observing.unlike:
         raise source_changed(observing.unlike, when="was not the same on all ranks, and so")
     return DiscoverResult(
-        run=str(done.run),
-        run_id=done.run_id,
-        checkout=place.root,
-        cwd=place.cwd,
-        script=place.script,
+        **capture_fields(done, place, workload, deterministic=deterministic),
         main=place.main,
-        deterministic=deterministic,
-        environment_names=tuple(sorted(workload.env)),
-        ranks=rank_facts(done),
         files=observing.files,
         elsewhere={file: why for one in done.completions.values() for file, why in sorted(one.elsewhere.items())},
     )
@@ -71,11 +65,35 @@ def require_steps(steps: Steps) -> None:
         )
 
 
-def rank_facts(done: capturing.Captured) -> tuple[RankFacts, ...]:
-    """The ranks of a capture, by number."""
-    return tuple(
-        RankFacts(rank=rank, node_id=one.node_id, session_id=one.session_id, calls=one.calls, bundles=one.bundles)
-        for rank, one in sorted(done.completions.items())
+class CaptureFields(TypedDict):
+    """The fields of a `CaptureResult`."""
+
+    run: str
+    run_id: str
+    checkout: str
+    cwd: str
+    script: str
+    deterministic: bool
+    environment_names: tuple[str, ...]
+    ranks: tuple[RankFacts, ...]
+
+
+def capture_fields(
+    done: capturing.Captured, place: capturing.Place, workload: Workload, *, deterministic: bool
+) -> CaptureFields:
+    """What every capture's result says; its ranks by number."""
+    return CaptureFields(
+        run=str(done.run),
+        run_id=done.run_id,
+        checkout=place.root,
+        cwd=place.cwd,
+        script=place.script,
+        deterministic=deterministic,
+        environment_names=tuple(sorted(workload.env)),
+        ranks=tuple(
+            RankFacts(rank=rank, node_id=one.node_id, session_id=one.session_id, calls=one.calls, bundles=one.bundles)
+            for rank, one in sorted(done.completions.items())
+        ),
     )
 
 

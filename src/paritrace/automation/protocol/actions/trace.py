@@ -5,7 +5,7 @@ from pathlib import Path
 from msgspec.structs import replace
 
 from paritrace.automation.protocol import capturing
-from paritrace.automation.protocol.actions.discover import rank_facts, require_steps
+from paritrace.automation.protocol.actions.discover import capture_fields, require_steps
 from paritrace.automation.protocol.actions.prepare import (
     read_sources,
     require_planned,
@@ -60,16 +60,9 @@ def trace(request: TraceRequest, operation: Operation) -> TraceResult:
         raise _edited(changed)
     loaded = {file: digest for one in done.completions.values() for file, digest in sorted(one.loaded.items())}
     return TraceResult(
-        run=str(done.run),
-        run_id=done.run_id,
-        checkout=place.root,
-        cwd=place.cwd,
-        script=place.script,
+        **capture_fields(done, place, workload, deterministic=deterministic),
         plan=prepared.digest,
         coverage=plan.coverage,
-        deterministic=deterministic,
-        environment_names=tuple(sorted(workload.env)),
-        ranks=rank_facts(done),
         sources=loaded,
         not_loaded=tuple(one.file for one in plan.files if one.file not in loaded),
     )
