@@ -9,6 +9,8 @@ import torch
 from torch.utils import _pytree as pytree
 from torch.utils._python_dispatch import TorchDispatchMode
 
+from paritrace.capture.pytorch.operator_schemas import OperatorSchema
+
 WIDER: dict[torch.dtype, torch.dtype] = {
     torch.float32: torch.float64,
     torch.float16: torch.float64,
@@ -44,16 +46,18 @@ class Lifted(TorchDispatchMode):
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         kwargs = kwargs or {}
-        if torch.Tag.nondeterministic_seeded in func.tags and not func._schema.name.startswith(ATTENTION):
-            return self._drawn(func, args, kwargs)
-        if _writes_narrow(func, args):
+        schema = OperatorSchema(func)
+        written = tuple(schema.written_of(args, kwargs))
+        if schema.seeded and not schema.name.startswith(ATTENTION):
+            return self._drawn(func, args, kwargs, in_place=bool(written))
+        if any(tensor.dtype in WIDER for tensor in written):  # held by somebody else in a narrow dtype
             self.narrow[str(func)] += 1
             return func(*args, **kwargs)
         return func(*pytree.tree_map(_wide, args), **pytree.tree_map(_wide, kwargs))
 
-    def _drawn(self, func: Any, args: Any, kwargs: Any) -> Any:
+    def _drawn(self, func: Any, args: Any, kwargs: Any, *, in_place: bool) -> Any:
         self.random += 1
-        if not _is_inplace(func) or not args or args[0].dtype not in (torch.float64, torch.complex128):
+        if not in_place or args[0].dtype not in (torch.float64, torch.complex128):
             return pytree.tree_map(lifted, func(*pytree.tree_map(self._narrowed, args), **kwargs))
         drawn = torch.empty_like(args[0], dtype=self._narrow)
         drawn.copy_(args[0])
@@ -70,15 +74,3 @@ def _wide(value: Any) -> Any:
     if isinstance(value, torch.dtype):
         return WIDER.get(value, value)
     return lifted(value)
-
-
-def _is_inplace(func: Any) -> bool:
-    first = func._schema.arguments[:1]
-    return bool(first) and first[0].alias_info is not None and first[0].alias_info.is_write
-
-
-def _writes_narrow(func: Any, args: Any) -> bool:
-    """Whether it writes, in place, an argument that somebody else holds in a narrow dtype."""
-    if not _is_inplace(func) or not args or not isinstance(args[0], torch.Tensor):
-        return False
-    return args[0].dtype in WIDER

@@ -8,7 +8,6 @@ optimizer) the arguments beside one that is lifted. What an operator writes in p
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
 from typing import Any
 
 import torch
@@ -19,18 +18,12 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 from paritrace.capture.pytorch.internals import fake_mode_active, no_python_dispatch, without_function_modes
 from paritrace.capture.pytorch.numbers import run_operator
+from paritrace.capture.pytorch.operator_schemas import WIDTHS, OperatorSchema, tensors_in, width_of
 from paritrace.capture.pytorch.wrappers import sharding_of
 from paritrace.errors import RequestError
 from paritrace.runs.envelope import NOT_LIFTED, REFUSED, UPCAST
 
 DTYPES = {"float32": torch.float32, "float64": torch.float64}
-_WIDTHS = {torch.float16: 2, torch.bfloat16: 2, torch.float32: 4, torch.float64: 8}
-_LEFT_ALONE = frozenset(
-    {"c10d", "_c10d_functional", "fsdp", "profiler", "inductor"}
-)  # namespaces: bytes move as they are
-_OTHER = 99
-_FACTORIES = frozenset({"zeros", "ones", "empty", "linspace", "logspace", "eye"})  # of the default dtype
-_HALF_TO_FLOAT = frozenset({"_softmax", "_log_softmax"})
 MOST_TOLD = 5  # operators in the run's own record; the number is of all
 
 
@@ -45,7 +38,7 @@ class Upcasting(TorchDispatchMode):
         self._name = dtype
         self._depth = 0
         self._lifted = False
-        self._plans: dict[Any, _Plan] = {}
+        self._schemas: dict[Any, OperatorSchema] = {}
         self._not_lifted: Counter[str] = Counter()
         self._sharding = ""
         self._handles: list[Any] = []
@@ -88,23 +81,23 @@ class Upcasting(TorchDispatchMode):
             return func(*args, **kwargs)
         if any(kind.__torch_dispatch__ is not no_python_dispatch for kind in types):
             return NotImplemented  # a wrapper of tensors: what is inside comes here again
-        plan = self._plans.get(func) or self._plan(func)
-        if not plan.free or not self._lifted:
+        schema = self._schemas.get(func) or self._schema_of(func)
+        if not schema.free or not self._lifted:
             return run_operator(func, args, kwargs)
-        if self._depth == 0 and not any(map(self._is_wide, _tensors(args, kwargs))):
+        if self._depth == 0 and not any(map(self._is_wide, tensors_in(args, kwargs))):
             return run_operator(func, args, kwargs)
-        narrow = next((one for one in plan.written_of(args, kwargs) if self._is_narrow(one)), None)
+        narrow = next((one for one in schema.written_of(args, kwargs) if self._is_narrow(one)), None)
         if narrow is not None:  # its dtype cannot change, and many operators want the others to have the same
-            self._not_lifted[plan.name] += 1
+            self._not_lifted[schema.name] += 1
         target = self._dtype if narrow is None else narrow.dtype
-        changed = tuple(value if i in plan.aliased else self._cast(value, target) for i, value in enumerate(args))
-        named = {name: value if name in plan.aliased else self._cast(value, target) for name, value in kwargs.items()}
-        if narrow is not None or plan.seeded:  # what is drawn stays what would have been drawn
+        changed = tuple(value if i in schema.aliased else self._cast(value, target) for i, value in enumerate(args))
+        named = {name: value if name in schema.aliased else self._cast(value, target) for name, value in kwargs.items()}
+        if narrow is not None or schema.seeded:  # what is drawn stays what would have been drawn
             return run_operator(func, changed, named)
-        return run_operator(func, *plan.with_dtype(changed, named, self._dtype))
+        return run_operator(func, *schema.with_dtype(changed, named, self._dtype))
 
-    def _plan(self, func: Any) -> _Plan:
-        made = self._plans[func] = _Plan(func)
+    def _schema_of(self, func: Any) -> OperatorSchema:
+        made = self._schemas[func] = OperatorSchema(func)
         return made
 
     def _cast(self, value: Any, target: torch.dtype) -> Any:
@@ -119,7 +112,7 @@ class Upcasting(TorchDispatchMode):
         return tensor.dtype is self._dtype
 
     def _is_narrow(self, tensor: torch.Tensor) -> bool:
-        return _width(tensor.dtype) < _WIDTHS[self._dtype]
+        return width_of(tensor.dtype) < WIDTHS[self._dtype]
 
     # --- modules and optimizers --------------------------------------------------------------------------------------
 
@@ -175,64 +168,3 @@ class Upcasting(TorchDispatchMode):
                     tensor.grad.data = tensor.grad.data.to(self._dtype)
         except (RuntimeError, TypeError, NotImplementedError):  # a kind of tensor that cannot change under its identity
             self._not_lifted[f"state {type(tensor).__name__}"] += 1
-
-
-class _Plan:
-    """What an operator's schema says of it: what its results lie in, what it writes, where it is told a dtype."""
-
-    def __init__(self, func: Any) -> None:
-        schema: Any = vars(func).get("_schema")
-        self.free = schema is not None  # else a higher-order operator: what is inside comes here by itself
-        self.name = str(func) if schema is None else str(schema.name)
-        namespace, _, self._base = self.name.partition("::")
-        arguments: list[Any] = [] if schema is None else list(schema.arguments)
-        overload = "" if schema is None else str(schema.overload_name)
-        reinterprets = self._base == "view" and overload == "dtype"
-        self.free &= namespace not in _LEFT_ALONE and not self._base.startswith("_fused_") and not reinterprets
-        self.seeded = torch.Tag.nondeterministic_seeded in func.tags if self.free else False
-        self.aliased = _keys(arguments, writes=False)
-        self._written = _keys(arguments, writes=True)
-        self._dtype = next((i for i, one in enumerate(arguments) if one.name == "dtype" and not one.kwarg_only), None)
-
-    def written_of(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Iterator[torch.Tensor]:
-        """The tensors that it writes."""
-        if not self._written:
-            return
-        yield from _tensors(tuple(value for i, value in enumerate(args) if i in self._written), {})
-        yield from _tensors((), {name: value for name, value in kwargs.items() if name in self._written})
-
-    def with_dtype(
-        self, args: tuple[Any, ...], kwargs: dict[str, Any], wide: torch.dtype
-    ) -> tuple[tuple[Any, ...], dict[str, Any]]:
-        """The arguments with a narrower dtype that is asked for made wide; of a factory that is told none, too."""
-        if self._base in _HALF_TO_FLOAT:
-            return (*args[:2], False), kwargs
-        asked = kwargs.get("dtype")
-        if self._base in _FACTORIES and asked is None:
-            asked = torch.get_default_dtype()
-        if _width(asked) < _WIDTHS[wide]:
-            return args, {**kwargs, "dtype": wide}
-        at = self._dtype
-        if at is not None and at < len(args) and _width(args[at]) < _WIDTHS[wide]:
-            return (*args[:at], wide, *args[at + 1 :]), kwargs
-        return args, kwargs
-
-
-def _keys(arguments: list[Any], *, writes: bool) -> frozenset[int | str]:
-    """Positions and names of arguments that results lie in; with `writes` those of them that are written."""
-    known = [(i, one) for i, one in enumerate(arguments) if one.alias_info is not None]
-    wanted = [(i, one.name) for i, one in known if one.alias_info.is_write or not writes]
-    return frozenset(key for pair in wanted for key in pair)
-
-
-def _width(dtype: Any) -> int:
-    """Bytes of a floating dtype; of anything else more than any has."""
-    return _WIDTHS.get(dtype, _OTHER)
-
-
-def _tensors(args: Any, kwargs: dict[str, Any]) -> Iterator[torch.Tensor]:
-    for value in (*args, *kwargs.values()):
-        if isinstance(value, torch.Tensor):
-            yield value
-        elif isinstance(value, (list, tuple)):
-            yield from _tensors(value, {})
