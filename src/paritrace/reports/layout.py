@@ -1,10 +1,10 @@
 """A screen of sections, fitted into a number of lines and columns; what is left out is counted (SU-7)."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from msgspec import Struct
 
-from paritrace.reports.harmless import cut, harmless, wrap
+from paritrace.reports.harmless import cut, harmless, shorten, wrap
 
 WIDTH = 100
 HEIGHT = 34
@@ -29,6 +29,11 @@ def paragraph(text: str, /, *, most: int) -> tuple[str, ...]:
     if len(lines) <= most:
         return tuple(lines)
     return (*lines[: most - 1], cut(" ".join(lines[most - 1 :]), width=CONTENT))
+
+
+def shortened(lines: Iterable[str], /) -> tuple[str, ...]:
+    """Returns each line in the columns beside the margin; of a longer one the beginning and the end."""
+    return tuple(shorten(line, width=CONTENT) for line in lines)
 
 
 def next_step(command: str, /) -> tuple[str, ...]:

@@ -6,7 +6,7 @@ from paritrace.compare.result import Comparison
 from paritrace.compare.resume_result import ResumeFound, ResumePart, ResumeState
 from paritrace.evidence.spans import ranges
 from paritrace.reports.harmless import harmless, shorten
-from paritrace.reports.layout import CONTENT, Section, paragraph
+from paritrace.reports.layout import Section, paragraph, shortened
 from paritrace.reports.wording import count, listed
 
 WORDS = {
@@ -29,9 +29,7 @@ NOT_CAPTURED_SHOWN = 4
 def section(comparison: Comparison, /) -> Section:
     """Returns the inventory part by part; nothing where no resume was asked for."""
     found = comparison.resume
-    if found is None:
-        return Section(anchor="resume", lines=())
-    lines = tuple(shorten(line, width=CONTENT) for line in _lines(found))
+    lines = () if found is None else shortened(_lines(found))
     return Section(anchor="resume", lines=lines, keep=4, most=14, spaced=True)
 
 

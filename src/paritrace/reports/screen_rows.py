@@ -2,10 +2,11 @@
 
 from collections.abc import Iterator
 
+from paritrace.compare.judged_words import ROUND_OFF
 from paritrace.compare.result import Comparison
 from paritrace.compare.token_rows_result import RowChoice, RowDifference, TokenRowsFound
 from paritrace.reports.harmless import harmless, shorten
-from paritrace.reports.layout import CONTENT, Section, paragraph
+from paritrace.reports.layout import Section, paragraph, shortened
 from paritrace.reports.wording import count, figure, listed
 
 CHOICES_SHOWN = 3
@@ -16,9 +17,7 @@ NAME_COLUMNS = 24
 def section(comparison: Comparison, /) -> Section:
     """Returns the rows of tokens; nothing where neither run holds any (CP-27)."""
     found = comparison.token_rows
-    if found is None:
-        return Section(anchor="rows", lines=())
-    lines = tuple(shorten(line, width=CONTENT) for line in _lines(found))
+    lines = () if found is None else shortened(_lines(found))
     return Section(anchor="rows", lines=lines, keep=3, most=11, spaced=True)
 
 
@@ -56,9 +55,8 @@ def strength(found: TokenRowsFound) -> str:
             return (
                 f"ratio {told.ratio:.2g}, up to {told.reached:.2g} stays inside ({found.num_draws} {found.kind}){rate}"
             )
-        return (
-            f"inside round-off: none of {count(found.judged, 'judged row')} is beyond ({found.num_draws} {found.kind})"
-        )
+        of = count(found.judged, "judged row")
+        return f"inside {ROUND_OFF[found.kind]}: none of {of} is beyond ({found.num_draws} {found.kind})"
     return (
         f"bits only: {found.not_judged or 'no perturbed baseline was recorded, so round-off is not told from a fault'}"
     )
