@@ -68,6 +68,26 @@ def test_n12_a_further_finding_says_how_it_was_judged(reached: float | None, kin
     assert how in line
 
 
+def test_two_long_sides_are_shown_from_where_they_part() -> None:
+    """Cut alike, buckets of 27 and of 26 parameters would read the same."""
+    made = comparisons.parted()
+    of = "all_reduce sum #3 of embedding.weight, blocks.0.attention_norm.weight, blocks.0.attention_norm.bias"
+    sides = [f"{of} and {more} more over ranks 0,1" for more in (24, 23)]
+    slot = replace(
+        made.findings[0].place.slots[0],
+        slot="gradient of head.bias",
+        difference_class=DifferenceClass.SCALARS,
+        baseline=sides[0],
+        candidate=sides[1],
+    )
+    place = replace(made.findings[0].place, slots=(slot,))
+    found = replace(made, findings=(replace(made.findings[0], place=place),), first_difference=place)
+    screen = first_screen(found)
+    assert "24 more over ranks 0,1" in screen
+    assert "-> …" in screen
+    assert "23 more over ranks 0,1" in screen
+
+
 def test_cp29_ladder_has_one_mark_per_rung_in_order() -> None:
     lines = first_screen(comparisons.parted()).splitlines()
     start = next(number for number, line in enumerate(lines) if line.startswith("[ladder]"))

@@ -4,9 +4,12 @@ Names in a run come from whoever wrote the workload. What is not printable is sh
 never moves the cursor, turns text around or claims a line that the report did not write.
 """
 
+from itertools import takewhile
+
 from rich.cells import cell_len, chop_cells
 
 ELLIPSIS = "…"
+CONTEXT_COLUMNS = 10  # what both sides share before the place where they part
 
 
 def harmless(text: str, /) -> str:
@@ -45,6 +48,16 @@ def shorten(text: str, /, *, width: int) -> str:
         return ELLIPSIS[:width]
     head = (width - 1) // 3
     return _first_columns(safe, head) + ELLIPSIS + _last_columns(safe, width - 1 - head)
+
+
+def from_difference(first: str, second: str, /, *, width: int) -> tuple[str, str]:
+    """Returns both texts harmless; where both are wider than `width`, from shortly before the place where they part."""
+    first, second = harmless(first), harmless(second)
+    same = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(first, second, strict=False)))
+    start = same - CONTEXT_COLUMNS
+    if start <= 0 or min(width_of(first), width_of(second)) <= width:
+        return first, second
+    return ELLIPSIS + first[start:], ELLIPSIS + second[start:]
 
 
 def shorten_path(path: str, /, *, width: int) -> str:

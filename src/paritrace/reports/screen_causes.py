@@ -3,7 +3,6 @@
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from io import StringIO
-from itertools import takewhile
 
 from rich.console import Console
 from rich.table import Table
@@ -23,7 +22,7 @@ from paritrace.compare.result import (
     SlotDifference,
 )
 from paritrace.evidence.spans import ranges
-from paritrace.reports.harmless import ELLIPSIS, harmless, shorten, shorten_path, width_of
+from paritrace.reports.harmless import from_difference, harmless, shorten, shorten_path, width_of
 from paritrace.reports.layout import CONTENT, MARGIN, WIDTH, Section
 from paritrace.reports.leading import is_finding
 from paritrace.reports.wording import (
@@ -41,7 +40,6 @@ NAME_COLUMNS = 40
 NOTHING = "(none)"
 MANY = frozenset({"package", "environment"})
 MANY_SHOWN = 3
-CONTEXT_COLUMNS = 10  # what both sides share before the place where they part
 
 
 def changed(comparison: Comparison, /) -> Section:
@@ -81,18 +79,8 @@ def _change(change: Change) -> list[str]:
     sides = f"{harmless(change.baseline or NOTHING)} -> {harmless(change.candidate or NOTHING)}"
     if width_of(sides) <= room:
         return [head + sides]
-    before, after = _from_difference(change.baseline or NOTHING, change.candidate or NOTHING, width=room - 2)
+    before, after = from_difference(change.baseline or NOTHING, change.candidate or NOTHING, width=room - 2)
     return [f"{head}- {shorten(before, width=room - 2)}", f"{' ' * width_of(head)}+ {shorten(after, width=room - 2)}"]
-
-
-def _from_difference(first: str, second: str, *, width: int) -> tuple[str, str]:
-    """Both texts harmless; where both are too long, from shortly before the place where they part."""
-    first, second = harmless(first), harmless(second)
-    same = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(first, second, strict=False)))
-    start = same - CONTEXT_COLUMNS
-    if start <= 0 or min(width_of(first), width_of(second)) <= width:
-        return first, second
-    return ELLIPSIS + first[start:], ELLIPSIS + second[start:]
 
 
 def outside(comparison: Comparison, /) -> Section:

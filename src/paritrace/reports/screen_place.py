@@ -12,7 +12,7 @@ from paritrace.compare.result import (
 )
 from paritrace.evidence.spans import ranges
 from paritrace.reports.element_words import element_line
-from paritrace.reports.harmless import cut, shorten, shorten_path, width_of, wrap
+from paritrace.reports.harmless import cut, from_difference, shorten, shorten_path, width_of, wrap
 from paritrace.reports.layout import CONTENT, Section, paragraph
 from paritrace.reports.wording import (
     CLASSES,
@@ -199,14 +199,15 @@ def _rank_of(slot: SlotDifference, *, first: SlotDifference) -> int:
 
 
 def _scalar_lines(name: str, slot: SlotDifference) -> list[str]:
-    """Both sides on one line; on two where one is too short for both."""
+    """Both sides on one line; on two where one is too short for both, from where they part if need be."""
     whole = f"{name}: {slot.baseline} -> {slot.candidate}"
     if width_of(whole) <= CONTENT:
         return [cut(whole, width=CONTENT)]
     head = f"{name}: "
+    before, after = from_difference(slot.baseline, slot.candidate, width=CONTENT - len(head))
     return [
-        cut(f"{head}{slot.baseline}", width=CONTENT),
-        cut(f"{' ' * (len(head) - 3)}-> {slot.candidate}", width=CONTENT),
+        cut(f"{head}{before}", width=CONTENT),
+        cut(f"{' ' * (len(head) - 3)}-> {after}", width=CONTENT),
     ]
 
 
