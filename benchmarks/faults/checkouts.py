@@ -15,7 +15,7 @@ def write_checkout(variant: Variant, *, directory: Path) -> Path:
     names = dict(variant.renamed)
     root = directory / variant.directory
     root.mkdir(parents=True)
-    for source in sorted(workload_of(variant).glob("*.py")):
+    for source in sources_of(variant.launch):
         text = edited(source.read_text(encoding="utf-8"), file=source.name, edits=variant.edits)
         (root / names.get(source.name, source.name)).write_text(text, encoding="utf-8")
     if variant.weights:
@@ -23,9 +23,11 @@ def write_checkout(variant: Variant, *, directory: Path) -> Path:
     return root / names.get("train.py", "train.py")
 
 
-def workload_of(variant: Variant) -> Path:
-    """The folder of the sources that this side is made of."""
-    return {Launch.PROCESS: WORKLOAD, Launch.PLACED: PLACED_WORKLOAD}.get(variant.launch, RANKED_WORKLOAD)
+def sources_of(launch: Launch) -> list[Path]:
+    """The sources that a side is made of, by name: the placed workload is the first one with two files of its own."""
+    folders = {Launch.PROCESS: (WORKLOAD,), Launch.PLACED: (WORKLOAD, PLACED_WORKLOAD)}.get(launch, (RANKED_WORKLOAD,))
+    found = {path.name: path for folder in folders for path in folder.glob("*.py")}
+    return [found[name] for name in sorted(found)]
 
 
 def edited(text: str, *, file: str, edits: tuple[Edit, ...]) -> str:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from itertools import chain, combinations
 
 from benchmarks.faults.case import Control, Edit, Launch, Variant
-from benchmarks.faults.checkouts import PLACED_WORKLOAD
+from benchmarks.faults.checkouts import sources_of
 from benchmarks.faults.faults import after, edit
 from benchmarks.faults.generated import HARMLESS
 from benchmarks.faults.masks import MASKS
@@ -74,7 +74,8 @@ class Drawn:
 
 
 def text_of(file: str) -> str:
-    return (PLACED_WORKLOAD / file).read_text(encoding="utf-8")
+    (path,) = (path for path in sources_of(Launch.PLACED) if path.name == file)
+    return path.read_text(encoding="utf-8")
 
 
 def no_op(draw: random.Random) -> Sides:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from benchmarks.faults.capturing import capture
 from benchmarks.faults.case import Launch, Variant
-from benchmarks.faults.checkouts import workload_of, write_checkout
+from benchmarks.faults.checkouts import sources_of, write_checkout
 from benchmarks.faults.running import environments_of_ranks
 from paritrace.runs.draws import draw_path, draws_of
 
@@ -101,6 +101,6 @@ def options_of(variant: Variant) -> tuple[str, ...]:
 
 def name_of(variant: Variant, *, again: bool = False) -> str:
     """A name that holds everything the capture is made of but paritrace itself and torch."""
-    sources = [path.read_text(encoding="utf-8") for path in sorted(workload_of(variant).glob("*.py"))]
+    sources = [path.read_text(encoding="utf-8") for path in sources_of(variant.launch)]
     words = repr((variant, options_of(variant), again, sources))
     return hashlib.sha256(words.encode()).hexdigest()[:24]

@@ -1,6 +1,5 @@
 """What runs in a forked child is what an interpreter of its own would run: captures, exit statuses, signals (CP-18)."""
 
-import shutil
 import signal
 import subprocess
 import sys
@@ -10,7 +9,8 @@ import pytest
 
 from benchmarks import warm
 from benchmarks.faults.capturing import CaptureFailedError, capture
-from benchmarks.faults.checkouts import PLACED_WORKLOAD
+from benchmarks.faults.case import Launch, Variant
+from benchmarks.faults.checkouts import write_checkout
 from paritrace.compare.checks import check
 from paritrace.compare.engine import compare
 from paritrace.runs.reading import Run, open_run
@@ -47,7 +47,7 @@ def equal(ordinary: Run, other: Run) -> None:
 
 
 def test_a_forked_capture_is_an_ordinary_one(tmp_path: Path) -> None:
-    script = shutil.copytree(PLACED_WORKLOAD, tmp_path / "work") / "train.py"
+    script = write_checkout(Variant(launch=Launch.PLACED), directory=tmp_path)
     made = ran(
         *(sys.executable, "-m", "paritrace", "run", "-o", str(tmp_path / "ordinary"), *OPTIONS, str(script)),
         directory=script.parent,

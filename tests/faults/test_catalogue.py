@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from benchmarks.faults.case import Control, Fault, Launch
-from benchmarks.faults.checkouts import edited, workload_of, write_checkout
+from benchmarks.faults.checkouts import edited, sources_of, write_checkout
 from benchmarks.faults.controls import CONTROLS
 from benchmarks.faults.faults import FAULTS
 from benchmarks.faults.generated import generated_controls, generated_faults
@@ -51,7 +51,7 @@ def test_only_pairs_of_two_ranks_are_launched_and_say_for_which_ranks_they_hold(
 @pytest.mark.parametrize("fault", [*FAULTS, *RANKED_FAULTS], ids=lambda fault: fault.name)
 def test_a_fault_changes_few_lines_or_one_weight(fault: Fault) -> None:
     changed = 0
-    for source in workload_of(fault.candidate).glob("*.py"):
+    for source in sources_of(fault.candidate.launch):
         text = source.read_text(encoding="utf-8")
         after = edited(text, file=source.name, edits=fault.candidate.edits)
         changed += len(set(after.splitlines()) - set(text.splitlines()))

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.faults.case import Variant
-from benchmarks.faults.checkouts import PLACED_WORKLOAD, edited, workload_of
+from benchmarks.faults.case import Launch, Variant
+from benchmarks.faults.checkouts import PLACED_WORKLOAD, edited, sources_of
 from benchmarks.faults.masks import MASKS
 from benchmarks.faults.placed_controls import KINDS, drawn_controls, kernel_controls
 from benchmarks.faults.placed_suite import MECHANISMS, placed_pairs
@@ -18,7 +18,7 @@ PLACES = 25
 
 def sources(variant: Variant) -> dict[str, str]:
     """The checkout of a side, not written."""
-    paths = sorted(workload_of(variant).glob("*.py"))
+    paths = sources_of(variant.launch)
     return {path.name: edited(path.read_text("utf-8"), file=path.name, edits=variant.edits) for path in paths}
 
 
@@ -101,5 +101,5 @@ def test_mistakes_of_two_ranks_move_with_their_parameter() -> None:
 
 
 def test_a_checkout_of_the_placed_workload_is_small_enough_to_read() -> None:
-    for path in PLACED_WORKLOAD.glob("*.py"):
+    for path in sources_of(Launch.PLACED):
         assert len(Path(path).read_text("utf-8").splitlines()) < 250
