@@ -85,7 +85,7 @@ def scan(chunks: Iterable[bytes], *, decoder: LineDecoder, lost: Iterable[tuple[
         lost: `(offset, length)` of bytes that the file's index gives up: lines that begin there are passed over.
     """
     gaps = sorted(lost)
-    for number, offset, data, ended in _split(chunks):
+    for number, offset, data, ended in split(chunks):
         if data.strip() and not any(start <= offset < start + length for start, length in gaps):
             yield _line(number, offset, data, ended, decoder)
 
@@ -126,7 +126,8 @@ def _line(number: int, offset: int, data: bytes, ended: bool, decoder: LineDecod
         return Line(number, offset, data, None, str(error)[:_DETAIL_CHARACTERS], ended)
 
 
-def _split(chunks: Iterable[bytes]) -> Iterator[tuple[int, int, bytes, bool]]:
+def split(chunks: Iterable[bytes]) -> Iterator[tuple[int, int, bytes, bool]]:
+    """Yield each line's number from 1, its first byte, its bytes, and whether it ends; only `\\n` ends one (EV-2)."""
     number, offset, held = 1, 0, b""
     for chunk in chunks:
         *whole, held = (held + chunk).split(NEWLINE) if NEWLINE in chunk else (held + chunk,)

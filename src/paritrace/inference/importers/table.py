@@ -11,6 +11,7 @@ from paritrace.inference.importers import (
 )
 from paritrace.inference.importers.kineto import KINETO
 from paritrace.inference.importers.nsys import NSYS
+from paritrace.inference.importers.stormlog import STORMLOG
 from paritrace.inference.importing import Reader
 
 READERS: tuple[Reader, ...] = (
@@ -23,4 +24,5 @@ READERS: tuple[Reader, ...] = (
     client_aiperf.READER,
     client_inference_perf.READER,
     NSYS,
+    STORMLOG,
 )
