@@ -11,9 +11,10 @@ from hypothesis import strategies as st
 
 from paritrace.files import LOCAL
 from paritrace.runs.death import Source, SourceState
-from paritrace.runs.death_beside import DEATH_FOLDER, MOST_LINES, Beside
+from paritrace.runs.death_beside import MOST_LINES, Beside
 from paritrace.runs.ras_text import RasReport, ras_report
 from paritrace.runs.reading import open_run
+from paritrace.runs.record_lines import DEATH_FOLDER
 from paritrace.runs.recorded_session import RecordedSession
 from paritrace.runs.stack_texts import StackText, stack_text
 from tests.runs.recording import shell

@@ -319,15 +319,13 @@ def _run(target: Target, capture: Capture | None, *, estimate: bool, replay: Rep
     return ending.status
 
 
-def _own_record(capture: Capture, target: Target) -> OwnRecord | None:
+def _own_record(capture: Capture, target: Target) -> OwnRecord:
     """Begin the record of this launch; storage that fails is told at the end and changes nothing (RR-4).
 
-    A rank in staging has none: what is published of it are its session's files.
+    A rank in staging writes it into its own directory there, and it is published with the rest of that.
     """
     from paritrace.runs.own_record import OwnRecord
 
-    if capture.session.signals_dir != capture.session.run_dir:
-        return None
     record = OwnRecord(capture.session, name=str(target.path))
     record.begin()
     return record
@@ -336,7 +334,7 @@ def _own_record(capture: Capture, target: Target) -> OwnRecord | None:
 class _Ending:
     """Ends the capture when the interpreter ends, and says on stderr what was captured."""
 
-    def __init__(self, capture: Capture, record: OwnRecord | None) -> None:
+    def __init__(self, capture: Capture, record: OwnRecord) -> None:
         self._capture = capture
         self._record = record
         self._process = os.getpid()
@@ -362,8 +360,7 @@ class _Ending:
         if self.estimate is not None:
             self.estimate.workload_ended()
         capture = self._capture
-        if self._record is not None:
-            self._record.end(self.status)
+        self._record.end(self.status)
         interrupted = self.status is None or self.status == 130
         capture.end(
             SessionStatus.INTERRUPTED if interrupted else SessionStatus.COMPLETED,
@@ -372,8 +369,8 @@ class _Ending:
         if capture.failure is not None:
             note(f"{capture.failure.outcome.value}: {capture.failure.message} [{capture.failure.code}]")
             note(f"    fix: {capture.failure.fix}; the workload was not disturbed, the run is incomplete")
-        if self._record is not None and self._record.record.trouble is not None:
-            trouble = self._record.record.trouble
+        trouble = self._record.record.trouble
+        if trouble is not None:
             note(f"{trouble.outcome.value}: {trouble.message} [{trouble.code}]")
             note(f"    fix: {trouble.fix}; the workload was not disturbed, its run record is incomplete")
         if self.estimate is not None:

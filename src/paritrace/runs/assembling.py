@@ -19,7 +19,7 @@ from paritrace.runs.envelope import (
     AttachmentKind,
     Envelope,
 )
-from paritrace.runs.record_lines import INVOCATION_NAME, MAX_RECORD_BYTES, RECORD_NAME
+from paritrace.runs.record_lines import DEATH_FOLDER, INVOCATION_NAME, MAX_RECORD_BYTES, RECORD_NAME
 from paritrace.runs.record_rows import record_folders
 from paritrace.runs.rows import attachment_row, with_attachments
 
@@ -62,15 +62,29 @@ def assemble(ranks: Sequence[Path], folder: Path, *, metadata: dict[str, str], f
             if files.exists(rank / shared):
                 files.mkdir(folder / shared)
                 _link(rank / shared, folder / shared, [path.name for path in files.list(rank / shared)], files)
+        _copy_records(rank, folder, files)
     merged = replace(merged, metadata={**merged.metadata, **metadata})
     write_document(folder / ENVELOPE_NAME, merged, files=files)
 
 
 def add_records(run_dir: Path, folder: Path, *, files: Files = LOCAL) -> None:
-    """Add to an assembled run the run records that lie in the directory its launcher was given, with their rows.
+    """Add to an assembled run what lies in the directory its launcher was given: run records, the folder of a death.
 
-    They are copied, as a record behind a link is refused; one that cannot be read is missing, as verifying says.
+    Records are copied, as a record behind a link is refused; one that cannot be read is missing, as verifying says.
     """
+    _copy_records(run_dir, folder, files)
+    death = run_dir / DEATH_FOLDER
+    if files.exists(death) and files.is_folder(death):
+        files.mkdir(folder / DEATH_FOLDER)
+        _link(death, folder / DEATH_FOLDER, [path.name for path in files.list(death)], files)
+    own = parse_envelope(files.read(run_dir / ENVELOPE_NAME), name=str(run_dir)).envelope
+    envelope = parse_envelope(files.read(folder / ENVELOPE_NAME), name=str(folder)).envelope
+    rows = tuple(row for row in own.attachments if row.kind is AttachmentKind.RUN_RECORD)
+    if rows:
+        write_document(folder / ENVELOPE_NAME, with_attachments(envelope, rows), files=files)
+
+
+def _copy_records(run_dir: Path, folder: Path, files: Files) -> None:
     for record in record_folders(run_dir, files=files):
         copy = folder / record.relative_to(run_dir)
         for name in (RECORD_NAME, INVOCATION_NAME):
@@ -78,11 +92,6 @@ def add_records(run_dir: Path, folder: Path, *, files: Files = LOCAL) -> None:
                 with suppress(HostError):
                     chunks = files.iter_chunks(record / name, length=MAX_RECORD_BYTES + 1, follow_links=False)
                     files.create(copy / name, chunks)
-    own = parse_envelope(files.read(run_dir / ENVELOPE_NAME), name=str(run_dir)).envelope
-    envelope = parse_envelope(files.read(folder / ENVELOPE_NAME), name=str(folder)).envelope
-    rows = tuple(row for row in own.attachments if row.kind is AttachmentKind.RUN_RECORD)
-    if rows:
-        write_document(folder / ENVELOPE_NAME, with_attachments(envelope, rows), files=files)
 
 
 def _merged(envelopes: Sequence[Envelope]) -> Envelope:

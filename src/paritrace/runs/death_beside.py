@@ -11,9 +11,9 @@ from paritrace.runs.death import Source, SourceState
 from paritrace.runs.flight_dumps import MAX_DUMP_BYTES, open_operations
 from paritrace.runs.ras_text import ras_report
 from paritrace.runs.reading import Run
+from paritrace.runs.record_lines import DEATH_FOLDER
 from paritrace.runs.stack_texts import stack_text
 
-DEATH_FOLDER = "death"  # in the run directory: where people put what other tools wrote of its end
 FLIGHT_NAMES = "*trace_rank_*"
 RAS_NAMES = "*ras*.txt"
 STACK_NAMES = "*py-spy*.txt"

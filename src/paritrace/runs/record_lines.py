@@ -15,6 +15,7 @@ from paritrace.process.cgroup_evidence import OomCount
 FORMAT = "paritrace-run-record"
 VERSION = "1.0"
 RECORDS_FOLDER = ".paritrace"
+DEATH_FOLDER = "death"  # in the run directory: where people put what other tools wrote of its end
 RECORD_NAME = "run-record.jsonl"
 INVOCATION_NAME = "invocation.json"
 MAX_VALUE_CHARACTERS = 256

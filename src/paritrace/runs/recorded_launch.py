@@ -10,6 +10,7 @@ from paritrace.evidence.gaps import Gap
 from paritrace.files import LOCAL, Files
 from paritrace.process.exit_watch import ExitWatch, SeenExit, Watched
 from paritrace.process.identity import Life, liveness, own_identity
+from paritrace.runs.assembling import rank_folders
 from paritrace.runs.command_watch import Watching
 from paritrace.runs.documents import read_envelope
 from paritrace.runs.envelope import Session, SessionStatus
@@ -18,10 +19,14 @@ from paritrace.runs.record_reading import read_record
 from paritrace.runs.record_rows import record_folders, register_record
 from paritrace.runs.recorded_command import CommandRequest, RecordedCommand, record_command
 from paritrace.runs.recording import RunRecord
+from paritrace.runs.staged import staged_of
 
 
 class RankExits:
-    """Watches the processes whose own records appear in a run directory, as far as they are of this machine."""
+    """Watches the processes whose own records appear in a run directory, as far as they are of this machine.
+
+    Ranks that write to staging have their records there; where that is, the run directory says.
+    """
 
     def __init__(self, run_dir: Path, *, files: Files = LOCAL, clock: Clock = SYSTEM) -> None:
         self._run_dir = run_dir
@@ -38,12 +43,20 @@ class RankExits:
 
     def _processes(self) -> list[Watched]:
         try:
-            for folder in record_folders(self._run_dir, files=self._files):
-                if self._read.get(folder) is None:
-                    self._read[folder] = self._process(folder)
+            for run_dir in (self._run_dir, *self._staged()):
+                for folder in record_folders(run_dir, files=self._files):
+                    if self._read.get(folder) is None:
+                        self._read[folder] = self._process(folder)
         except ParitraceError:  # it does not exist yet, or cannot be listed now
             return []
         return [one for one in self._read.values() if one is not None]
+
+    def _staged(self) -> tuple[Path, ...]:
+        envelope = read_envelope(self._run_dir, files=self._files)
+        staged = None if envelope is None else staged_of(envelope)
+        if staged is None or not self._files.exists(staged.folder):
+            return ()
+        return rank_folders(staged.folder, files=self._files)
 
     def _process(self, folder: Path) -> Watched | None:
         start = read_record(folder, files=self._files).start
