@@ -7,7 +7,7 @@ from math import isfinite
 from pathlib import Path
 
 from paritrace.evidence.ids import Ref
-from paritrace.evidence.plain_json import is_object, members, parse
+from paritrace.evidence.plain_json import elements, is_object, members, parse
 from paritrace.inference.context import Context
 from paritrace.inference.importers.client_terms import REQUEST_ID, TIMINGS, Outcome, Timing
 from paritrace.inference.importers.text_source import Line, TextSource, head_of
@@ -128,8 +128,8 @@ def _metadata(
             timings[timing.value] = ns
     if timings:
         known[TIMINGS] = timings
-    chunks = members(metrics.get("inter_chunk_latency")).get("value")
-    if isinstance(chunks, list):
+    chunks = elements(members(metrics.get("inter_chunk_latency")).get("value"))
+    if chunks:
         known["num_chunks"] = len(chunks) + 1
     for name in ("code", "type"):
         if isinstance(error.get(name), str | int):

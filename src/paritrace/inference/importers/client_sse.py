@@ -1,6 +1,7 @@
 """Recorded OpenAI streaming bodies as requests, by httpx2's reader of server-sent events (IN-15)."""
 
 from collections.abc import Iterator
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -43,14 +44,12 @@ def open_body(asked: Asked) -> Imported:
 
 def require_httpx2() -> None:
     """Raises HostError (Refused), `missing_extra`, where httpx2 is not installed."""
-    try:
-        import httpx2  # noqa: F401 - whether it is there is what is asked
-    except ImportError as error:
+    if find_spec("httpx2") is None:
         raise HostError(
             "streams are read by httpx2, which is not installed",
             code="missing_extra",
             fix="pip install 'paritrace[infer]'",
-        ) from error
+        )
 
 
 def _events(source: TextSource) -> Events:

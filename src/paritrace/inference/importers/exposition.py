@@ -1,10 +1,12 @@
 """Prometheus text as series, by prometheus_client's parser (IN-13)."""
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, cast
 
 from msgspec import Struct
 
 if TYPE_CHECKING:
+    from prometheus_client.metrics_core import Metric
     from prometheus_client.samples import Sample
 
 Labels = tuple[tuple[str, str], ...]
@@ -59,8 +61,13 @@ def read_exposition(text: str) -> Scrape | ScrapeFailed:
 
     building = _Building()
     is_openmetrics = text.rstrip().endswith(_OPENMETRICS_END)
-    read = openmetrics.text_string_to_metric_families if is_openmetrics else text_string_to_metric_families
     try:
+        read = cast(
+            "Callable[[str], Iterable[Metric]]",
+            openmetrics.text_string_to_metric_families  # pyright: ignore[reportUnknownMemberType] - has no types
+            if is_openmetrics
+            else text_string_to_metric_families,
+        )
         for family in read(text):
             for sample in family.samples:
                 building.take(family.type, family.name, sample)
