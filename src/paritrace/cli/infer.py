@@ -5,7 +5,9 @@ from typing import TYPE_CHECKING
 
 import click
 
+from paritrace.cli.infer_compare import compare
 from paritrace.cli.infer_import import import_source
+from paritrace.cli.infer_proxy import proxy
 from paritrace.cli.infer_reading import account, link, show
 from paritrace.cli.options import FiniteRange, json_option
 from paritrace.cli.output import write_json, write_text
@@ -26,6 +28,8 @@ infer.add_command(import_source, "import")
 infer.add_command(link, "link")
 infer.add_command(account, "account")
 infer.add_command(show, "show")
+infer.add_command(compare, "compare")
+infer.add_command(proxy, "proxy")
 
 
 @infer.command()

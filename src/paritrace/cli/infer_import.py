@@ -14,16 +14,25 @@ _PATH = click.Path(path_type=Path)
 @click.command()
 @click.argument("kind", type=click.Choice(KINDS))
 @click.argument("file", type=_PATH, metavar="FILE")
+@click.argument("later", type=_PATH, required=False, metavar="[LATER]")
 @click.option("--run", type=_PATH, required=True, metavar="RUN", help="The run whose artifact gets the events.")
 @click.option("--session", metavar="ID", help="The session they are of [default: that of the artifact].")
 @click.option("--format", "named", metavar="NAME", help="Whose format FILE has [default: as it looks].")
 @click.option("--with", "options", multiple=True, metavar="NAME=VALUE", help="An option of that format.")
 @json_option
 def import_source(  # noqa: PLR0913  one parameter per option of the synopsis
-    kind: str, file: Path, run: Path, session: str | None, named: str | None, options: tuple[str, ...], as_json: bool
+    kind: str,
+    file: Path,
+    later: Path | None,
+    run: Path,
+    session: str | None,
+    named: str | None,
+    options: tuple[str, ...],
+    as_json: bool,
 ) -> None:
     """Append what FILE says to RUN, and register FILE with its digest. Importing it again writes nothing.
 
+    `import metrics` takes two scrapes of a server, the earlier one and LATER: what counters grew by in between.
     What could not be read of a damaged file becomes a loss; what came before it is kept.
     """
     from paritrace.inference.append_report import append_report
@@ -36,7 +45,7 @@ def import_source(  # noqa: PLR0913  one parameter per option of the synopsis
     head = head_of(place_of(run)).context.facts
     of_session = session or head.session_id
     reader = reader_of(SourceKind(kind), file, named=named)
-    asked = Asked(file, Scope(head.run_id, of_session), checked_options(reader, _named(options)))
+    asked = Asked(file, Scope(head.run_id, of_session), checked_options(reader, _named(options) | _later(kind, later)))
     imports = append_import(
         run, reader.open(asked), component=f"import:{reader.name}", run_id=head.run_id, session=of_session
     )
@@ -45,6 +54,14 @@ def import_source(  # noqa: PLR0913  one parameter per option of the synopsis
         write_json(report)
     else:
         write_text(append_screen(report))
+
+
+def _later(kind: str, later: Path | None) -> dict[str, str]:
+    if later is None:
+        return {}
+    if kind != "metrics":
+        raise click.UsageError(f"import {kind} takes one FILE; only metrics are two")
+    return {"after": str(later)}
 
 
 def _named(options: tuple[str, ...]) -> dict[str, str]:

@@ -76,6 +76,13 @@ FORMATS = {
     "infer-explanation": Format(("paritrace.inference.result:LinkExplanation",), "`infer link --explain ID --json`"),
     "infer-account": Format(("paritrace.inference.result:AccountReport",), "`infer account --json`"),
     "infer-show": Format(("paritrace.inference.result:ShowReport",), "`infer show --json`"),
+    "infer-comparison": Format(
+        ("paritrace.inference.comparison.result:InferenceComparison",), "`infer compare --json`"
+    ),
+    "inference-conditions": Format(
+        ("paritrace.inference.comparison.conditions:Conditions",),
+        "inference-conditions.json of a run: under what it was made, for `infer compare`",
+    ),
     "infer-recover": Format(("paritrace.inference.result:RecoverReport",), "`infer recover --json`"),
     "catalog": Format(("paritrace.runs.catalog:Catalog",), "`runs ls --json`"),
     "run-summary": Format(("paritrace.runs.showing:RunSummary",), "`runs show --json`"),

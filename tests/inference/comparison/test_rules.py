@@ -268,7 +268,7 @@ def test_gates_are_written_as_they_read() -> None:
 def test_what_is_no_gate_is_refused(text: str) -> None:
     with pytest.raises(RequestError) as refused:
         gate_of(text)
-    assert refused.value.code == "bad_gate"
+    assert refused.value.code == "bad_inference_gate"
 
 
 def test_a_summary_gives_figures_in_seconds_and_none_where_others_failed() -> None:

@@ -107,9 +107,9 @@ class _Arms:
         self._saturated = any(_saturated(one) for one in (*baseline, *candidate))
 
     def names(self) -> list[str]:
-        """Metrics that a run has a figure for."""
+        """Metrics that a run has a figure for, or a reason why it has none beyond that nobody recorded it."""
         runs = (*self._baseline, *self._candidate)
-        return sorted({name for one in runs for name, found in one.run.figures.items() if isinstance(found, Span)})
+        return sorted({name for one in runs for name, found in one.run.figures.items() if _is_told(found)})
 
     def metric(self, name: str) -> ComparedMetric:
         every = list(range(len(self._baseline))), list(range(len(self._candidate)))
@@ -153,6 +153,10 @@ def _values(arm: Sequence[ArmRun], name: str, *, high: bool) -> list[float] | Ab
             return Absent(CompareGap.UNDEFINED_IN_ARM, f"run {one.run.run_id}: {why}")
         values.append(found.high if high else found.low)
     return values
+
+
+def _is_told(found: Figure) -> bool:
+    return isinstance(found, Span) or found.gap is not CompareGap.NOT_RECORDED or found.detail is not None
 
 
 def _saturated(one: ArmRun) -> bool:

@@ -38,7 +38,7 @@ def gate_of(text: str) -> Gate:
     """Returns a gate as it is written: `time_to_first_output.p99<=1.05`, `successful_fraction>=-0.01`.
 
     Raises:
-        RequestError: Refused, `bad_gate`.
+        RequestError: Refused, `bad_inference_gate`.
     """
     found = _WRITTEN.match(text.replace(" ", ""))
     if found is None:
@@ -50,7 +50,7 @@ def gate_of(text: str) -> Gate:
 
 
 def _bad(text: str, fix: str) -> RequestError:
-    return RequestError(f"{text[:200]!r} is no gate", code="bad_gate", fix=fix)
+    return RequestError(f"{text[:200]!r} is no gate", code="bad_inference_gate", fix=fix)
 
 
 def outcome(
