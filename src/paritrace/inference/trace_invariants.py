@@ -254,7 +254,7 @@ def _crossings(start: Numbers, end: Numbers, *, nested: bool) -> int:
         return int(overlapping.sum())
     if not overlapping.any():
         return 0
-    return partial_overlaps(list(zip(start.tolist(), end.tolist(), strict=True)))
+    return partial_overlaps(zip(start.tolist(), end.tolist(), strict=True))
 
 
 def _base(text: TraceText) -> TraceInvariant:

@@ -4,7 +4,7 @@ A rule. It repeats for one trace what linking does over a whole artifact, so tha
 """
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable
 
 import numpy as np
 from msgspec import Struct
@@ -134,11 +134,15 @@ def steps_of_any_thread(facts: TraceFacts, of: Launched, /) -> Counter[str]:
     return +Counter({word: int((held == number).sum()) for number, word in enumerate(("none", "one", "several"))})
 
 
-def partial_overlaps(spans: Iterator[tuple[int, int]] | list[tuple[int, int]], /) -> int:
-    """Return how many of these spans begin inside another and end outside: what never happens on one thread."""
+def partial_overlaps(spans: Iterable[tuple[int, int]], /) -> int:
+    """Return how many of these spans begin inside another and end outside: what never happens on one thread.
+
+    Args:
+        spans: by their start, of equal ones the longest first.
+    """
     opened: list[int] = []
     found = 0
-    for start, end in sorted(spans, key=lambda one: (one[0], -one[1])):
+    for start, end in spans:
         while opened and opened[-1] <= start:
             opened.pop()
         if opened and end > opened[-1]:
