@@ -63,7 +63,8 @@ def main() -> None:
             runs=5,
             clock=time.process_time,
         )
-        call = f"from pathlib import Path; from benchmarks.pf13_trace_import import imported; imported(Path({str(trace)!r}), Path({str(folder)!r}))"
+        module = "from pathlib import Path; from benchmarks.pf13_trace_import import imported"
+        call = f"{module}; imported(Path({str(trace)!r}), Path({str(folder)!r}))"
         ours_mib = peak(call)
         json_mib = peak(f"import json; json.load(open({str(trace)!r}))")
         peer = stormlog(trace)
@@ -73,7 +74,9 @@ def main() -> None:
         Row("CPU of importing the trace", ours / cost["json"].cpu, "json.loads of it", ("<=", 3.0)),
         Row("peak memory of importing it, in 256 MiB", ours_mib / 256, "256 MiB", ("<=", 1.0)),
     ]
-    told = f"{size / MIB:.0f} MiB with {kernels:,} kernels: {ours:.1f} s of CPU, {ours_mib:.0f} MiB at most; json.load: "
+    told = (
+        f"{size / MIB:.0f} MiB with {kernels:,} kernels: {ours:.1f} s of CPU, {ours_mib:.0f} MiB at most; json.load: "
+    )
     told += f"{cost['json'].cpu:.1f} s, {json_mib:.0f} MiB."
     if peer is None:
         told += " Stormlog was not measured: its environment (requirements/peers.txt) is not there."

@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from paritrace.files import LOCAL, Files
+from paritrace.inference.account_beside import beside
 from paritrace.inference.artifact import Events, head_of, place_of
 from paritrace.inference.device_time import account
 from paritrace.inference.result import VERSION, AccountReport
@@ -26,6 +27,7 @@ def account_artifact(path: Path, *, model: ShareModel | None = None, files: File
     head = head_of(place, files=files)
     events = Events(place, files=files)
     found = account(events)
+    told = beside(events)
     shares = () if model is None else shared(found.iterations, members_of(events), model=model)
     return AccountReport(
         format=ACCOUNT_FORMAT,
@@ -40,6 +42,8 @@ def account_artifact(path: Path, *, model: ShareModel | None = None, files: File
         loss_left_out=left_out(found.loss),
         shares=first_of(shares),
         shares_left_out=left_out(shares),
+        sources=told.sources,
+        steps=told.steps,
     )
 
 

@@ -11,4 +11,5 @@ class InferenceGap(StrEnum):
     NO_TIMES = "no_times"
     NO_INDEX = "no_index"
     NOT_ASKED = "not_asked"
+    NOT_TOLD = "not_told"  # the source does not say it
     COUNT_UNKNOWN = "count_unknown"  # the source gives no number

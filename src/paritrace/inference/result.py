@@ -150,6 +150,36 @@ class SharedWork(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     remainder_ns: int
 
 
+class SourceCounts(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """What an importer said of one source when it was read: what it counted there, and what it cannot say."""
+
+    component: str
+    attachments: tuple[str, ...]
+    complete: bool
+    counts: dict[str, int]
+    limits: tuple[str, ...]
+
+
+class StepsOfTrace(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """Ranges that an engine left in a trace, against the iterations that it logged (IN-12).
+
+    `pairs`: range and iteration, by counts that occur once on each side and in one order; the others are undetermined,
+    by why. `in_order`: how many more stand in equal order, an estimate.
+    """
+
+    trace: str
+    pid: int | Gap[InferenceGap]
+    engine: str
+    ranges: int
+    iterations: int
+    num_pairs: int
+    pairs: tuple[tuple[Ref, Ref], ...]
+    pairs_left_out: int
+    undetermined: dict[str, int]
+    in_order: int
+    by_requests_only: bool
+
+
 class AccountReport(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """`infer account`. Lists are bounded; `num_iterations` and `left_out` say by how much."""
 
@@ -165,6 +195,8 @@ class AccountReport(Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
     loss_left_out: int
     shares: tuple[SharedWork, ...] = ()
     shares_left_out: int = 0
+    sources: tuple[SourceCounts, ...] = ()
+    steps: tuple[StepsOfTrace, ...] = ()
 
 
 class ShowReport(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):

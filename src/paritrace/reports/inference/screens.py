@@ -16,6 +16,7 @@ from paritrace.inference.result import (
     LossLine,
     RecoverReport,
     ShowReport,
+    StepsOfTrace,
 )
 from paritrace.inference.vocabulary import Basis, LinkReason, LossStatus
 from paritrace.inference.words import of_basis, of_reason
@@ -90,7 +91,22 @@ def account_screen(report: AccountReport) -> str:
         lines.append(f"by model {one.model}, {_ref(one.iteration)} on {harmless(one.device)}: {one.busy_ns:,} ns")
         lines += [f"  {_ref(share.request)}: {share.share_ns:,} ns" for share in one.shares[:MOST_ROWS]]
         lines.append(f"  remainder: {one.remainder_ns:,} ns")
+    for steps in report.steps[:MOST_ROWS]:
+        lines += _steps(steps)
     return "\n".join(lines)
+
+
+def _steps(steps: StepsOfTrace) -> list[str]:
+    """Which ranges of a trace are iterations of a log; nothing is chosen where it is not determined."""
+    why = ", ".join(f"{reason} {count:,}" for reason, count in steps.undetermined.items())
+    undetermined = f"; undetermined: {why}" if why else ""
+    of = f"steps of {harmless(steps.trace)} in the log of {harmless(steps.engine)}"
+    lines = [
+        f"{of}: {steps.num_pairs:,} of {steps.ranges:,} ranges are one of {steps.iterations:,} iterations{undetermined}"
+    ]
+    if steps.in_order:
+        lines.append(f"  {steps.in_order:,} more stand in equal order: an estimate, which joins nothing")
+    return lines
 
 
 def show_screen(report: ShowReport) -> str:
