@@ -2,6 +2,7 @@
 
 import errno
 import os
+import stat
 import subprocess
 import sys
 from pathlib import Path
@@ -116,3 +117,19 @@ def test_the_lock_of_a_killed_process_is_free(tmp_path: Path) -> None:
     assert (ended.stdout, ended.returncode) == (b"held\n", -9)
     with LOCAL.locked(tmp_path / ".lock", clock=ManualClock(), wait_seconds=0):
         pass
+
+
+def test_ev12_what_goes_away_while_a_folder_is_looked_at_is_left_out(tmp_path: Path) -> None:
+    for name in ("a", "b", ".hidden"):
+        (tmp_path / name).write_bytes(b"x")
+    (tmp_path / "link").symlink_to("nowhere")
+    found = LOCAL.statuses(tmp_path)
+    assert next(found)[0] == ".hidden"
+    (tmp_path / "a").unlink()
+    assert [(name, stat.S_ISLNK(status.st_mode)) for name, status in found] == [("b", False), ("link", True)]
+
+
+def test_statuses_of_what_is_no_folder_are_an_error(tmp_path: Path) -> None:
+    with pytest.raises(HostError) as caught:
+        list(LOCAL.statuses(tmp_path / "none"))
+    assert caught.value.code == "not_found"

@@ -98,7 +98,7 @@ class Primitives:
     def stat(self, path: Path) -> os.stat_result:
         return os.stat(path)
 
-    def lstat(self, path: Path) -> os.stat_result:
+    def lstat(self, path: Path | str) -> os.stat_result:
         return os.lstat(path)
 
     def fstat(self, fd: int) -> os.stat_result:

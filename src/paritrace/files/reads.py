@@ -3,7 +3,7 @@
 import os
 import stat
 from collections.abc import Generator, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from paritrace.errors import HostError
@@ -80,6 +80,15 @@ class Reads:
         with translated(path, "list"):
             names = self._primitives.names(path)
         return tuple(path / name for name in sorted(names))
+
+    def statuses(self, path: Path) -> Iterator[tuple[str, os.stat_result]]:
+        """Yield the names of a folder in order, hidden ones too, each with what it is itself; one that goes away
+        meanwhile is left out. For folders of a million files: no path is made for each."""
+        with translated(path, "list"):
+            names = self._primitives.names(path)
+            for name in sorted(names):
+                with suppress(FileNotFoundError, NotADirectoryError):
+                    yield name, self._primitives.lstat(f"{path}/{name}")
 
     def size(self, path: Path) -> int:
         """Return the size of a file in bytes."""

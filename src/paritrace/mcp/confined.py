@@ -41,9 +41,10 @@ class ConfinedPrimitives(Primitives):
         self._require_readable(path)
         return super().stat(path)
 
-    def lstat(self, path: Path) -> os.stat_result:
-        if path.absolute() not in self._readable:  # a link is looked at where it stands, not where it leads
-            self._require_readable(path.parent)
+    def lstat(self, path: Path | str) -> os.stat_result:
+        itself = Path(path)
+        if itself.absolute() not in self._readable:  # a link is looked at where it stands, not where it leads
+            self._require_readable(itself.parent)
         return super().lstat(path)
 
     def names(self, path: Path) -> list[str]:

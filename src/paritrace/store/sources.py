@@ -42,12 +42,11 @@ def listing_of(folder: Path, *, files: Files) -> Listing:
     remarks: list[Remark] = []
     empty: list[Remark] = []
     require_staging(folder, files=files)
-    for path, status in _walk(folder, files):
-        name = path.relative_to(folder).as_posix()
+    for name, status in _walk(folder, files):
         if stat.S_ISDIR(status.st_mode):
             empty += [Remark(RemarkKind.EMPTY_FOLDER, name, 0, 0, 0)] if is_safe_path(name) else []
             continue
-        kind = _remark_kind(path.name, name, status)
+        kind = _remark_kind(name, status)
         if kind is None:
             found[name] = identity(status)
         else:
@@ -137,38 +136,33 @@ def changed_while_read(path: str) -> EvidenceError:
     )
 
 
-def _walk(folder: Path, files: Files) -> Iterator[tuple[Path, os.stat_result]]:
-    """Yield everything that is no folder, and the folders that are empty."""
-    waiting: list[tuple[Path, os.stat_result | None]] = [(folder, None)]
+def _walk(folder: Path, files: Files) -> Iterator[tuple[str, os.stat_result]]:
+    """Yield everything that is no folder, and the folders that are empty, by their names below `folder`."""
+    waiting: list[tuple[str, os.stat_result | None]] = [("", None)]
     while waiting:
         above, itself = waiting.pop()
-        entries = _entries(above, files)
+        entries = _entries(folder / above, files)
         if not entries and itself is not None:
             yield above, itself
-        for path in entries:
-            try:
-                status = files.lstat(path)
-            except HostError as error:
-                if is_gone(error):
-                    continue
-                raise
+        for base, status in entries:
+            name = f"{above}/{base}" if above else base
             if stat.S_ISDIR(status.st_mode):
-                waiting.append((path, status))
-            elif not path.name.startswith(TEMPORARY_PREFIX):
-                yield path, status
+                waiting.append((name, status))
+            elif not base.startswith(TEMPORARY_PREFIX):
+                yield name, status
 
 
-def _entries(folder: Path, files: Files) -> tuple[Path, ...]:
+def _entries(folder: Path, files: Files) -> list[tuple[str, os.stat_result]]:
     try:
-        return files.list_all(folder)
+        return list(files.statuses(folder))
     except HostError as error:
         if is_gone(error):
-            return ()
+            return []
         raise
 
 
-def _remark_kind(base: str, name: str, status: os.stat_result) -> RemarkKind | None:
-    if base.startswith(NFS_PLACEHOLDER):
+def _remark_kind(name: str, status: os.stat_result) -> RemarkKind | None:
+    if name.rpartition("/")[2].startswith(NFS_PLACEHOLDER):
         return RemarkKind.NFS_PLACEHOLDER
     if not stat.S_ISREG(status.st_mode):
         return RemarkKind.NOT_A_FILE
