@@ -17,7 +17,8 @@ from paritrace.runs.envelope import AttachmentKind
 
 JSON_MEDIA_TYPE = "application/json"
 GZIP_MEDIA_TYPE = "application/gzip"
-RANGE_OPTION, UUID_OPTION, HOST_OPTION = "range", "device-uuid", "host"
+RANGE_OPTION, UUID_OPTION, HOST_OPTION, OPERATORS_OPTION = "range", "device-uuid", "host", "operators"
+YES = "yes"
 _HEAD_BYTES = 256
 _SUFFIXES = (".json", ".json.gz")
 _AT_ONCE = (Group.DEVICE, Group.RANGE)
@@ -56,11 +57,12 @@ def _events(asked: Asked, *, attachment_id: str, uuids: Mapping[str, str]) -> Ev
         asked.scope, attachment_id=attachment_id, members=text.members, host=asked.options.get(HOST_OPTION), uuids=uuids
     )
     emitting = Emitting(contexts, pattern=asked.options.get(RANGE_OPTION))
+    at_once = (*_AT_ONCE, Group.HOST) if asked.options.get(OPERATORS_OPTION) == YES else _AT_ONCE
     place = 0
     for batch in text.batches():
         for event in batch:
             group, span = facts.see(event)
-            if span is not None and group in _AT_ONCE:
+            if span is not None and group in at_once:
                 yield from emitting.of(event, group, span, place=place)
             place += 1
     yield from emitting.launches(facts)
@@ -77,6 +79,7 @@ KINETO = Reader(
     open=open_trace,
     options=(
         (RANGE_OPTION, "annotations named like this mark iterations too, as in file names (step-*)"),
+        (OPERATORS_OPTION, f"{YES}: operators on host threads are activities too, and not only counted"),
         (UUID_OPTION, "which device an ordinal of the trace is: 0=GPU-…, several with commas"),
         (HOST_OPTION, "the host that was traced, where the trace does not name it"),
     ),

@@ -28,6 +28,7 @@ DEVICE_KINDS = {
     "gpu_graph_trace": ActivityKind.GRAPH_LEVEL,
     "device_graph_trace": ActivityKind.GRAPH_LEVEL,
 }
+OPERATORS = frozenset({"cpu_op", "operator"})
 LAUNCH_KINDS = {
     "cuda_runtime": ActivityKind.RUNTIME,
     "runtime": ActivityKind.RUNTIME,  # of older profilers
@@ -40,7 +41,7 @@ _GROUPS = {
     **dict.fromkeys(LAUNCH_KINDS, Group.LAUNCH),
     "user_annotation": Group.RANGE,
     "gpu_user_annotation": Group.DEVICE_RANGE,
-    **dict.fromkeys(("cpu_op", "operator", "python_function"), Group.HOST),
+    **dict.fromkeys((*OPERATORS, "python_function"), Group.HOST),
     **dict.fromkeys(
         (
             "",

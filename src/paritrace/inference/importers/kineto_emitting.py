@@ -7,7 +7,7 @@ import numpy as np
 
 from paritrace.evidence.ids import Ref
 from paritrace.inference.execution_ranges import kind_of_range
-from paritrace.inference.importers.kineto_categories import DEVICE_KINDS, Group
+from paritrace.inference.importers.kineto_categories import DEVICE_KINDS, OPERATORS, Group
 from paritrace.inference.importers.kineto_columns import UNKNOWN
 from paritrace.inference.importers.kineto_contexts import TraceContexts
 from paritrace.inference.importers.kineto_events import TraceEvent
@@ -29,13 +29,15 @@ class Emitting:
         self._named: Counter[str] = Counter()
 
     def of(self, event: TraceEvent, group: Group, span: Span, /, *, place: int) -> Iterator[Activity | Iteration]:
-        """Yield what is kept of a whole event at once: device work, and ranges that mark iterations."""
+        """Yield what is kept of a whole event at once: device work, ranges that mark iterations, operators of hosts."""
         if group is Group.DEVICE:
             yield self._work(event, span, place)
         elif group is Group.RANGE and span.end_ns is not None:
             kind = kind_of_range(event.name, pattern=self._pattern)
             if kind is not None:
                 yield self._iteration(event, span, place)
+        elif group is Group.HOST and event.cat in OPERATORS:
+            yield self._operator(event, span, place)
 
     def _work(self, event: TraceEvent, span: Span, place: int) -> Activity:
         contexts, args = self._contexts, event.args
@@ -61,6 +63,22 @@ class Emitting:
             start_ns=span.start_ns,
             end_ns=span.end_ns,
             metadata=_with_fault(metadata, span.fault),
+        )
+
+    def _operator(self, event: TraceEvent, span: Span, place: int) -> Activity:
+        contexts = self._contexts
+        return Activity(
+            context=contexts.of(text_of(event.pid)),
+            event_id=contexts.event_id(place),
+            activity_ref=Ref(contexts.producer, str(place)),
+            kind="operator",
+            domain=Domain.CPU,
+            name=event.name or None,
+            trace_attachment_id=contexts.attachment_id,
+            thread_id=text_of(event.tid) or None,
+            start_ns=span.start_ns,
+            end_ns=span.end_ns,
+            metadata=_with_fault({}, span.fault),
         )
 
     def launches(self, facts: TraceFacts, /) -> Iterator[Activity]:
