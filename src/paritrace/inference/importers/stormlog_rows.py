@@ -1,7 +1,7 @@
 """Rows of Stormlog artifacts, schema 1 to 4, as events of ours (IN-4).
 
 1 is a client's own family and stays opaque; 2 are correlation events; 3 is an activity with busy intervals in its
-metadata; 4 keeps contexts once. What they mean is theirs: half-open validities become closed ones, number ids become text.
+metadata; 4 keeps contexts once. What they mean is theirs: half-open validities become closed ones, ids become text.
 """
 
 from collections.abc import Mapping
