@@ -7,10 +7,11 @@ from msgspec.structs import replace
 
 from paritrace.automation import compiler_bisection
 from paritrace.automation.compiler_bisection import Bisected, part_in_words
-from paritrace.automation.compiler_trial import ASKED, BAD, FAILED, Trial, try_once
+from paritrace.automation.compiler_trial import ASKED, BAD, FAILED, PREFIX, TRIED, Trial, Tried, try_once
 from paritrace.automation.narrow_records import Ended, Plan, Question
 from paritrace.automation.narrow_rules import next_plan, parts_beyond
 from paritrace.compare.result import EnvelopeUsed, Mark
+from paritrace.files import LOCAL, Files
 from paritrace.reports.documents import encoded
 from tests.automation.narrowings import ASKED as ASKED_OF_RUNS
 from tests.automation.narrowings import parted, place, seen
@@ -48,6 +49,29 @@ def test_a_fault_of_ours_is_no_answer_and_ends_every_later_trial(tmp_path: Path)
     before = sorted(tmp_path.iterdir())
     assert try_once(tmp_path) == BAD
     assert sorted(tmp_path.iterdir()) == before
+
+
+class Unforeseen(Files):
+    """Reading raises what is no error of paritrace's, as a module that is gone from disk does."""
+
+    def read(self, path: Path) -> bytes:
+        raise ImportError(f"cannot import {path.name}")
+
+
+def test_what_nobody_foresaw_is_no_answer_either(tmp_path: Path) -> None:
+    """An exception would end the interpreter with status 1, which the bisector reads as "bad"."""
+    assert try_once(tmp_path, files=Unforeseen()) == BAD
+    told = (tmp_path / FAILED).read_text()
+    assert told == "a fault of paritrace itself: ImportError: cannot import trial.json\n"
+
+
+def test_a_trial_that_was_killed_is_no_answer(tmp_path: Path) -> None:
+    (tmp_path / f"{PREFIX}01").mkdir()
+    (tmp_path / f"{PREFIX}02").mkdir()
+    (tmp_path / f"{PREFIX}01" / TRIED).write_bytes(encoded(Tried("eager", "", True, 1.0)))
+    trials, killed = compiler_bisection.trials_of(tmp_path, files=LOCAL)
+    assert [trial.backend for trial in trials] == ["eager"]
+    assert killed == "trial-02 ended without an answer"
 
 
 def test_the_compiler_is_bisected_only_where_it_goes_beyond() -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from paritrace.automation.compiler_trial import ASKED, FAILED, PREFIX, Trial, Tried
+from paritrace.automation.compiler_trial import ASKED, FAILED, PREFIX, TRIED, Trial, Tried
 from paritrace.errors import HostError, Outcome
 from paritrace.files import LOCAL, Files
 from paritrace.process.logged import run_logged
@@ -62,15 +62,16 @@ def bisect_compiler(folder: Path, trial: Trial, *, deadline_seconds: float, file
             command, directory=Path.cwd(), environment=environment, log=log, deadline_seconds=deadline_seconds
         )
     printed = files.read(folder / LOG).decode("utf-8", "replace")
-    failed = files.read_if_present(folder / FAILED)
-    if failed is not None or done.status or "Bisection complete" not in printed:
+    trials, killed = trials_of(folder, files=files)
+    failed = _first_line(files.read_if_present(folder / FAILED)) or killed
+    if failed or done.status or "Bisection complete" not in printed:
         raise HostError(
-            f"torch's bisector did not end: {_first_line(failed) or f'status {done.status}'}",
+            f"torch's bisector did not end: {failed or f'status {done.status}'}",
             code="rerun_failed",
             fix=f"read what it printed: {folder / LOG}",
             outcome=Outcome.FAILED,
         )
-    return bisected(printed, _trials(folder, files=files), command)
+    return bisected(printed, trials, command)
 
 
 def bisected(printed: str, trials: tuple[Tried, ...], command: tuple[str, ...]) -> Bisected:
@@ -82,10 +83,13 @@ def bisected(printed: str, trials: tuple[Tried, ...], command: tuple[str, ...]) 
     return Bisected(told["backend"], told["subsystem"], told["number"], told["info"], trials, command)
 
 
-def _trials(folder: Path, *, files: Files) -> tuple[Tried, ...]:
-    places = (path for path in sorted(files.list(folder)) if path.name.startswith(PREFIX))
-    ended = ((path, files.read_if_present(path / "tried.json")) for path in places)
-    return tuple(decoded(data, Tried, name=str(path)) for path, data in ended if data is not None)
+def trials_of(folder: Path, *, files: Files) -> tuple[tuple[Tried, ...], str]:
+    """The trials that ended, and what is said of one that was killed before: its status was read as an answer."""
+    places = [path for path in sorted(files.list(folder)) if path.name.startswith(PREFIX)]
+    ended = [(path, files.read_if_present(path / TRIED)) for path in places]
+    killed = [path.name for path, data in ended if data is None]
+    trials = tuple(decoded(data, Tried, name=str(path)) for path, data in ended if data is not None)
+    return trials, f"{killed[0]} ended without an answer" if killed else ""
 
 
 def _first_line(data: bytes | None) -> str:

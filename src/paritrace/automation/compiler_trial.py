@@ -25,6 +25,7 @@ from paritrace.runs.request import RunRequest
 ASKED = "trial.json"
 FAILED = "failed.txt"
 PREFIX = "trial-"
+TRIED = "tried.json"
 GOOD, BAD = 0, 1
 MOST_TRIALS = 1000  # halving as many parts as a graph of a million nodes has takes twenty
 
@@ -51,15 +52,18 @@ class Tried(Struct, frozen=True, forbid_unknown_fields=True):
 def try_once(folder: Path, *, files: Files = LOCAL) -> int:
     """Run the candidate, compare, keep the answer; the status for the bisector.
 
-    A fault of ours is no answer: it is written to `FAILED`, and every later trial ends at once.
+    A fault of ours is no answer, whatever it is: it is written to `FAILED`, and every later trial ends at once.
     """
     if files.exists(folder / FAILED):
         return BAD
     try:
         return GOOD if _tried(folder, files=files).good else BAD
     except ParitraceError as error:
-        files.replace(folder / FAILED, f"{error.message}\n{error.fix}\n".encode("utf-8", "surrogateescape"))
-        return BAD
+        told = f"{error.message}\n{error.fix}\n"
+    except Exception as error:  # noqa: BLE001  the bisector would read the interpreter's status as an answer
+        told = f"a fault of paritrace itself: {type(error).__name__}: {' '.join(str(error).split())}\n"
+    files.replace(folder / FAILED, told.encode("utf-8", "surrogateescape"))
+    return BAD
 
 
 def _tried(folder: Path, *, files: Files) -> Tried:
@@ -85,7 +89,7 @@ def _tried(folder: Path, *, files: Files) -> Tried:
         good=not done.status and not _parts(asked, done.run),
         seconds=round(done.seconds, 3),
     )
-    files.replace(place / "tried.json", encoded(ended))
+    files.replace(place / TRIED, encoded(ended))
     return ended
 
 
