@@ -70,6 +70,8 @@ def test_p6_a_strict_export_is_as_without_a_capture_and_what_follows_is_observed
     assert seen == bare
     with open_run(tmp_path / "run") as run:
         found = list(run.records("rank-0"))
+    (end,) = [record for record in found if isinstance(record, EndMark)]
+    assert end.gaps[CountedGap.NOT_OBSERVABLE_COMPILED] == 1
     functions = {record.id: record.name for record in found if isinstance(record, Function)}
     names = [functions[record.function] for record in found if isinstance(record, Call)]
     assert names.count("torch.nn.modules.container.Sequential") == 2

@@ -183,6 +183,7 @@ class TorchObserver:
         if not self._here():
             yield
             return
+        self._recorder.count(CountedGap.NOT_OBSERVABLE_COMPILED, "torch.export, strict")
         self._set_active(False)
         self._modules.remove()
         self._leave_mode()
