@@ -109,6 +109,12 @@ def test_what_differed_before_any_call_is_not_looked_for_among_calls() -> None:
     assert next_plan(ASKED, [REPEATS, seen(Question.STEP, blamed)]) is Ended.OUTSIDE
 
 
+def test_where_no_module_was_called_the_whole_step_is_looked_at_by_operators() -> None:
+    steps = [REPEATS, seen(Question.STEP, parted(LOSS))]
+    nothing = replace(agreeing(), counts=replace(agreeing().counts, paired=0))
+    assert next_plan(ASKED, [*steps, seen(Question.MODULES, nothing)]) == Plan(Question.EVERYTHING, 1)
+
+
 @pytest.mark.parametrize("found", [LOSS, place(level="module", module=""), place(level="module", region=True)])
 def test_what_names_no_module_is_looked_for_in_the_whole_step(found: Difference) -> None:
     steps = [REPEATS, seen(Question.STEP, parted(LOSS)), seen(Question.MODULES, parted(found))]

@@ -103,6 +103,9 @@ def parts_beyond(found: Comparison) -> bool:
 
 
 def _nothing(asked: Asked, last: Seen) -> Plan | Ended:
+    """Where nothing differs: code outside modules is seen operator by operator only."""
+    if last.round.plan.question is Question.MODULES and not last.comparison.counts.paired:
+        return Plan(Question.EVERYTHING, last.round.plan.step, draws=asked.draws)
     if last.round.plan.question is Question.OPERATORS:
         return Plan(Question.EVERYTHING, last.round.plan.step, draws=asked.draws)
     return Ended.NOT_SEEN_AGAIN
