@@ -34,7 +34,7 @@ from paritrace.evidence import codec
 from paritrace.evidence.calls import Level
 from paritrace.evidence.gaps import Gap
 from paritrace.files import LOCAL
-from paritrace.process.identity import own_identity
+from paritrace.process.identity import boot_id, own_identity
 from paritrace.runs.envelope import SessionStatus
 from paritrace.runs.launch import Launch, launch_of
 from paritrace.store.syncing import BATCH_BYTES, INTERVAL_SECONDS, MIB
@@ -79,7 +79,7 @@ class Rank:
     def begin(self, target: launch.Target) -> launch.Target:
         """Start the capture; returns what to run."""
         order = self._order
-        require_own_disk(Path(order.local_root))
+        self._require_own_root()
         staged = StagedRank(run_id=order.run_id, node_id=self._node)
         root = workload_root(target.path, imported_from=Path(target.search_path))
         own = Workload(root=root, main=target.path, argv=target.argv)
@@ -91,6 +91,21 @@ class Rank:
         atexit.register(self.end)  # first registered, so that it is called after the workload's own
         return target if capture.callsites is None else capture.callsites.main(target)
 
+    def _require_own_root(self) -> None:
+        """Refuse a local root that another node has as well (AU-10): each rank finds the boot of its own node there."""
+        root = Path(self._order.local_root)
+        require_own_disk(root)
+        boot, mark = boot_id(), root / f".{self._order.run_id}.node"
+        if isinstance(boot, Gap):
+            return
+        LOCAL.mkdir(mark.parent)
+        if not LOCAL.write_once(mark, boot.encode()) and LOCAL.read(mark) != boot.encode():
+            raise RequestError(
+                f"local_root {root} on node {self._node} is another node's as well",
+                code="staging_is_shared",
+                fix="name a folder on a disk of each node, outside the output",
+            )
+
     def end(self) -> None:
         """End the capture, flush staging, write the receipt."""
         capture = self._capture
@@ -100,6 +115,10 @@ class Rank:
         capture.end(status, metadata={"exit_status": str(self.status)})
         if capture.failure is not None:
             self._troubles.append(of_error(capture.failure))
+        try:
+            self._require_own_root()  # of two nodes that began at once, one sees the other here
+        except ParitraceError as error:
+            self._troubles.append(of_error(error))
         self._complete(bundles=self._flush())
 
     def _flush(self) -> int:
@@ -146,21 +165,43 @@ class Rank:
 def main(words: list[str]) -> int:
     """Run one rank; returns the workload's exit status, 125 where it was not run."""
     path, script, *arguments = words
-    order = codec.decode_document(LOCAL.read(Path(path)), Order, name=path)
-    rank = Rank(order, launch_of(os.environ, process=own_identity()))
-    if not rank.claim():
+    try:
+        order = codec.decode_document(LOCAL.read(Path(path)), Order, name=path)
+        rank = Rank(order, launch_of(os.environ, process=own_identity()))
+        first = rank.claim()
+    except ParitraceError as error:  # nothing can be left for the tool: what the launcher keeps is all that tells of it
+        _say(error)
+        return OUR_FAILURE
+    if not first:
         rank.say_again()
         return launch.run(launch.find_script(script, tuple(arguments)))
     rank.say_begun()
     try:
+        _require_checkout(order)
         _require_ordered(order, script, arguments)
         target = rank.begin(launch.find_script(script, tuple(arguments)))
     except ParitraceError as error:
         rank.refuse(error)
-        sys.stderr.write(f"{error.outcome.value}: {error.message} [{error.code}]\n    fix: {error.fix}\n")
+        _say(error)
         return OUR_FAILURE
     rank.status = launch.run(target)
     return rank.status
+
+
+def _say(error: ParitraceError) -> None:
+    here = f"{error.outcome.value} on {socket.gethostname()}"
+    sys.stderr.write(f"{here}: {error.message} [{error.code}]\n    fix: {error.fix}\n")
+
+
+def _require_checkout(order: Order) -> None:
+    """Refuse a node on which the workload is not where the request says (AU-10)."""
+    script = os.path.join(order.cwd, order.script)
+    if not os.path.exists(script):
+        raise RequestError(
+            f"{script} is not there on node {socket.gethostname()}",
+            code="checkout_not_visible",
+            fix="make the same checkout visible at the same path on every node",
+        )
 
 
 def _require_ordered(order: Order, script: str, arguments: list[str]) -> None:

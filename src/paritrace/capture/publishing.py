@@ -109,6 +109,11 @@ def require_own_disk(staging: Path) -> None:
         )
 
 
+def is_shared(path: Path) -> bool:
+    """Whether a folder lies on storage that other nodes share."""
+    return kind_at(path) in SHARED
+
+
 class Publishing:
     """The publishing of this node's ranks, or of one rank that a launcher started (`rank`).
 

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import click
 
-from paritrace import __version__
 from paritrace.cli.allowances import Judgement, judgement, judgement_options
 from paritrace.cli.options import A_YEAR_SECONDS, FiniteRange, json_option
 from paritrace.cli.output import ExitStatus, note, write_json_bytes
@@ -20,16 +19,6 @@ if TYPE_CHECKING:
     from paritrace.compare.result import Comparison
 
 _PATH = click.Path(path_type=Path)
-
-
-class Wanted(NamedTuple):
-    """What the options say of how to look."""
-
-    between: tuple[int, int | None] | None
-    perturb: int | None
-    upcast: str
-    launcher: str
-    compiler: bool
 
 
 @click.command()
@@ -90,43 +79,24 @@ def narrow(  # noqa: PLR0913  one parameter per option of the synopsis; they bec
     from paritrace.automation.narrow import Telling
     from paritrace.automation.narrow import narrow as narrow_runs
     from paritrace.automation.narrow_screen import round_line
+    from paritrace.automation.narrow_task import Wanted, narrowing_of
+    from paritrace.automation.rerun import DEADLINE_SECONDS
     from paritrace.cli.selections import parse_steps
 
     asked = judgement(exit_code=exit_code, allow=allow, exit_zero=exit_zero)
-    wanted = Wanted(parse_steps(between), perturb, upcast or "", launcher or "", compiler=compiler)
-    task = _task((base, cand), output, wanted)
-    if deadline is not None:
-        from msgspec.structs import replace
-
-        task = replace(task, deadline_seconds=deadline)
+    wanted = Wanted(
+        between=parse_steps(between),
+        draws=perturb,
+        upcast=upcast or "",
+        launcher=launcher or "",
+        compiler=compiler,
+        deadline_seconds=DEADLINE_SECONDS if deadline is None else deadline,
+    )
+    task = narrowing_of(base, cand, folder=output or cand.with_name(f"{cand.name}.narrow"), wanted=wanted)
     with progress() as stage:
         result = narrow_runs(task, Telling(stage=stage, ended=lambda one: note(round_line(one))))
     _print(result, task, as_json=as_json)
     return _status(result, asked)
-
-
-def _task(paths: tuple[Path, Path], output: Path | None, wanted: Wanted) -> Narrowing:
-    from paritrace.automation.narrow_folder import Folder
-    from paritrace.automation.narrow_records import Asked
-    from paritrace.automation.narrow_sides import asked_side
-    from paritrace.automation.narrow_task import BASELINE, CANDIDATE, Narrowing
-
-    baseline = asked_side(paths[0], name=BASELINE, launcher=wanted.launcher)
-    candidate = asked_side(paths[1], name=CANDIDATE, launcher=wanted.launcher)
-    asked = Asked(
-        baseline=baseline.digest,
-        candidate=candidate.digest,
-        recorded=baseline.run is not None and candidate.run is not None and not wanted.upcast,
-        draws=baseline.request.num_draws if wanted.perturb is None else wanted.perturb,
-        between=wanted.between,
-        upcast=wanted.upcast,
-        launcher=wanted.launcher,
-        compiler=wanted.compiler,
-    )
-    folder = output or paths[1].with_name(f"{paths[1].name}.narrow")
-    return Narrowing(
-        baseline, candidate, asked, Folder(folder, upcast=wanted.upcast), made_by=f"paritrace {__version__}"
-    )
 
 
 def _print(result: Narrowed, task: Narrowing, *, as_json: bool) -> None:

@@ -13,6 +13,7 @@ from paritrace.automation.protocol.schemas import result_schema
 from paritrace.automation.protocol.table import load_action
 from paritrace.evidence.digests import sha256_hex
 from paritrace.files import LOCAL
+from tests.attempts.importers.test_other_tools import report
 from tests.attempts.written import FAIL, PASS, attempt, manifest
 from tests.automation.protocol.asked import error_of, result_of
 from tests.compare import check_records as records
@@ -242,6 +243,32 @@ def test_au9_attempts_are_summarised_and_compared(tmp_path: Path) -> None:
     assert (error["code"], error["kind"]) == ("no_such_configuration", "refused")
     path.write_text("{}")
     assert error_of(tmp_path, "attempts-summarize", manifest=str(path))["code"] == "bad_attempts_manifest"
+
+
+def test_au9_a_figure_of_attempts_is_explained(tmp_path: Path) -> None:
+    path = tmp_path / "m.json"
+    path.write_bytes(msgspec.json.encode(manifest([attempt("alpha-t1-1", PASS)])))
+    found = result_of(tmp_path, "attempts-explain", manifest=str(path), figure="alpha.tokens.input_tokens")
+    assert found["explanation"]["manifest_sha256"] == sha256_hex(path.read_bytes())
+    assert [one["attempt_id"] for one in found["explanation"]["evidence"]] == ["alpha-t1-1"]
+    error = error_of(tmp_path, "attempts-explain", manifest=str(path), figure="alpha.nothing")
+    assert (error["code"], error["kind"]) == ("no_such_figure", "refused")
+
+
+def test_au9_attempts_are_imported_and_a_dry_run_writes_nothing(tmp_path: Path) -> None:
+    path = tmp_path / "m.run.json"
+    path.write_text(json.dumps(report()))
+    asked = {"output": str(tmp_path / "out"), "tool": "swebench", "paths": [str(path)], "configurations": ["alpha"]}
+    dry = result_of(tmp_path, "attempts-import", **asked, dry_run=True)
+    assert (dry["dry_run"], dry["manifest"], dry["configurations"]) == (True, None, ["alpha"])
+    assert not (tmp_path / "out").exists()
+    made = result_of(tmp_path, "attempts-import", **asked)
+    assert made["manifest_sha256"] == dry["manifest_sha256"] == sha256_hex(Path(made["manifest"]).read_bytes())
+    assert (made["num_attempts"], made["num_refused"]) == (dry["num_attempts"], 0)
+    assert result_of(tmp_path, "attempts-summarize", manifest=made["manifest"])["summary"]["configurations"]
+    assert error_of(tmp_path, "attempts-import", **asked, dry_run=True)["code"] == "output_not_fresh"
+    other = asked | {"output": str(tmp_path / "other"), "configurations": ["a", "b"]}
+    assert error_of(tmp_path, "attempts-import", **other)["code"] == "configuration_names"
 
 
 def test_au1_results_are_of_their_published_schemas(runs: Path) -> None:

@@ -14,7 +14,7 @@ from paritrace.automation.protocol.troubles import Trouble, failure
 from paritrace.automation.protocol.workloads import Begun, Completion, Order, Workload
 from paritrace.capture.launch import find_script
 from paritrace.capture.plans import Steps
-from paritrace.capture.publishing import require_own_disk
+from paritrace.capture.publishing import is_shared, require_own_disk
 from paritrace.capture.settings import DEFAULT_STEPS
 from paritrace.capture.sites import workload_root
 from paritrace.clock import SYSTEM
@@ -35,6 +35,9 @@ SHELLS = (".sh", ".bash", ".zsh", ".ksh", ".fish")
 OWN_PREFIX = "PARITRACE_"
 DETERMINISTIC = "PARITRACE_DETERMINISTIC"
 Document = TypeVar("Document", bound=Struct)
+ENDED = "launcher-ended"  # in the output
+SHOWN_SECONDS = 90.0  # storage that nodes share may show a new file a minute late (NFS: acdirmax is 60 s)
+LOOK_SECONDS = 0.25
 _OF_RANKS = frozenset({"RANK", "LOCAL_RANK", "WORLD_SIZE", "LOCAL_WORLD_SIZE", "TORCHELASTIC_RUN_ID"})
 
 
@@ -146,6 +149,11 @@ def capture(order: Order, workload: Workload, *, log: str, timeout_seconds: floa
     command = (*workload.launcher, "-m", WORKER, str(path), workload.script, *workload.args)
     late: set[int] = set()
     status: int | None = None
+
+    def launcher_ended() -> None:
+        late.update(_unended_here(output, files))
+        files.replace(output / ENDED, b"the launcher has ended\n")
+
     try:
         with (output / log).open("ab") as stream:
             status = run_logged(
@@ -154,8 +162,10 @@ def capture(order: Order, workload: Workload, *, log: str, timeout_seconds: floa
                 environment=_environment(workload.env),
                 log=stream,
                 deadline_seconds=timeout_seconds,
-                ended=lambda: late.update(_unended(output, files)),
+                ended=launcher_ended,
             ).status
+        if status == 0:
+            late.update(_wait_for_others(order, files))
     except HostError as error:
         if error.code != "child_too_slow":
             raise
@@ -186,7 +196,7 @@ def _left(output: Path, status: int | None, late: frozenset[int], files: Files) 
     return Left(status, begun, late, frozenset(again), completions, frozenset(running))
 
 
-def _unended(output: Path, files: Files) -> set[int]:
+def _unended_here(output: Path, files: Files) -> set[int]:
     """Ranks of this host that have not ended; a rank writes its receipt as the last thing before its end."""
     here = own_identity().host
     begun = _documents(output, workloads.BEGUN, Begun, files)
@@ -194,7 +204,32 @@ def _unended(output: Path, files: Files) -> set[int]:
     return {
         rank
         for rank, one in begun.items()
-        if rank not in done and (one.process.host != here or not has_ended(one.process))
+        if rank not in done and one.process.host == here and not has_ended(one.process)
+    }
+
+
+def _wait_for_others(order: Order, files: Files) -> set[int]:
+    """Wait, within bounds, until shared storage shows what other nodes wrote; returns the ranks that were late.
+
+    A receipt is late when it is younger than the mark of the launcher's end: one storage dates both (AU-10, AU-15).
+    """
+    output, here = Path(order.output), own_identity().host
+    until = SYSTEM.monotonic_ns() + int(SHOWN_SECONDS * 1e9)
+    while True:
+        begun = _documents(output, workloads.BEGUN, Begun, files)
+        done = _documents(output, workloads.COMPLETION, Completion, files)
+        elsewhere = {rank for rank, one in begun.items() if one.process.host != here}
+        hidden = set(order.ranks) - begun.keys() if elsewhere or is_shared(output) else set[int]()
+        awaited = (elsewhere | hidden) - done.keys()
+        if not awaited or SYSTEM.monotonic_ns() >= until:
+            break
+        SYSTEM.sleep(LOOK_SECONDS)
+    ended_ns = files.modified_ns(output / ENDED)
+    folder = output / workloads.RANKS
+    return (elsewhere - done.keys()) | {
+        rank
+        for rank in elsewhere & done.keys()
+        if files.modified_ns(folder / f"rank-{rank}" / workloads.COMPLETION) > ended_ns
     }
 
 

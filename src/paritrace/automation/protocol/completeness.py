@@ -75,8 +75,9 @@ def _of_ranks(expected: Sequence[int], left: Left) -> Iterator[Trouble]:
     for rank in sorted(left.again):
         yield Trouble(
             code="restart_into_capture",
-            message=f"rank {rank} was started again into the same output",
-            fix="start the launcher without restarts (torchrun --max-restarts 0), and ask again with a new output",
+            message=f"rank {rank} was started twice into the same output: again, or by two processes of one rank",
+            fix="start the launcher without restarts (torchrun --max-restarts 0) and with ranks unique over all nodes, "
+            "and ask again with a new output",
         )
     for rank, done in sorted(left.completions.items()):
         where = f"rank {rank} on {done.node_id}"

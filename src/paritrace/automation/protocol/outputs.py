@@ -44,11 +44,7 @@ class Outputs:
         """
         self._files.mkdir(path.parent)
         if not self._files.claim(path):
-            raise RequestError(
-                f"the output {path} exists already{self._owner_of(path)}",
-                code="output_not_fresh",
-                fix="name an output that does not exist; what is there is never continued or removed",
-            )
+            raise self._not_fresh(path)
         mark = Mark(
             protocol_version=PROTOCOL_VERSION,
             action=operation.action,
@@ -58,9 +54,25 @@ class Outputs:
         )
         self._files.replace(path / MARK, _encoded(mark))
 
+    def require_fresh(self, path: Path) -> None:
+        """Refuse what `claim` would refuse, and make nothing.
+
+        Raises:
+            RequestError: Refused, `output_not_fresh`.
+        """
+        if self._files.exists(path) or path.is_symlink():
+            raise self._not_fresh(path)
+
     def close(self, path: Path, name: str, document: dict[str, object]) -> None:
         """Write the document that an operation ended with."""
         self._files.replace(path / name, _encoded(document))
+
+    def _not_fresh(self, path: Path) -> RequestError:
+        return RequestError(
+            f"the output {path} exists already{self._owner_of(path)}",
+            code="output_not_fresh",
+            fix="name an output that does not exist; what is there is never continued or removed",
+        )
 
     def _owner_of(self, path: Path) -> str:
         found = self._files.read_if_present(path / MARK) if self._files.is_folder(path) else None

@@ -63,12 +63,14 @@ class Operation:
         request_path: Path | None,
         request_sha256: str,
         claiming: Callable[["Operation", Path], None],
+        requiring_fresh: Callable[[Path], None],
     ) -> None:
         self.action = action
         self.request_path = request_path
         self.request_sha256 = request_sha256
         self.output: Path | None = None  # once it is claimed
         self._claiming = claiming
+        self._requiring_fresh = requiring_fresh
 
     def claim(self, output: str) -> Path:
         """Make the fresh directory `output` with the mark of this operation, and return its absolute path.
@@ -81,3 +83,11 @@ class Operation:
         self._claiming(self, path)
         self.output = path
         return path
+
+    def require_fresh(self, output: str) -> None:
+        """Refuse an output that `claim` would refuse; for a dry run, which makes nothing.
+
+        Raises:
+            RequestError: Refused, `output_not_fresh`.
+        """
+        self._requiring_fresh(Path(output).absolute())

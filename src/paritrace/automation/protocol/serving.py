@@ -20,7 +20,7 @@ Document = dict[str, object]
 def serve(action: Action, request_path: Path | None, *, files: Files = LOCAL, debug: bool = False) -> Document:
     """Carry out one action and return the document for stdout; `ok` says which of the two it is. Raises nothing."""
     outputs = Outputs(files, SYSTEM)
-    operation = Operation(action=action.name, request_path=None, request_sha256=sha256_hex(b""), claiming=outputs.claim)
+    operation = _operation(action, None, b"", outputs)
     try:
         request = None
         if request_path is not None or action.request is not None:
@@ -65,10 +65,17 @@ def _opened(action: Action, path: Path | None, outputs: Outputs, files: Files) -
         )
     data = files.read(path)
     request = read_request(data, action)
-    made = Operation(
-        action=action.name, request_path=path.absolute(), request_sha256=sha256_hex(data), claiming=outputs.claim
+    return request, _operation(action, path.absolute(), data, outputs)
+
+
+def _operation(action: Action, path: Path | None, data: bytes, outputs: Outputs) -> Operation:
+    return Operation(
+        action=action.name,
+        request_path=path,
+        request_sha256=sha256_hex(data),
+        claiming=outputs.claim,
+        requiring_fresh=outputs.require_fresh,
     )
-    return request, made
 
 
 def success(result: Document) -> Document:

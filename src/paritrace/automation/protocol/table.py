@@ -16,8 +16,11 @@ ACTIONS = {  # name on the command line: module whose ACTION it is
     "verify": f"{_PACKAGE}.verify",
     "explain": f"{_PACKAGE}.explain",
     "why-not": f"{_PACKAGE}.why_not",
+    "narrow": f"{_PACKAGE}.narrow",
+    "attempts-import": f"{_PACKAGE}.attempts_import",
     "attempts-summarize": f"{_PACKAGE}.attempts_summarize",
     "attempts-compare": f"{_PACKAGE}.attempts_compare",
+    "attempts-explain": f"{_PACKAGE}.attempts_explain",
 }
 
 

@@ -1,4 +1,4 @@
-"""What the two actions on attempts have in common: their files (AU-9, AT-17)."""
+"""What the actions on attempts have in common: their files (AU-9, AT-17)."""
 
 from pathlib import Path
 
@@ -22,11 +22,16 @@ def files_of(request: AttemptsRequest) -> tuple[RateCard | None, Gate | None]:
         RequestError: Refused: what a file says of itself is wrong, with every problem.
         HostError: Refused: one cannot be read.
     """
-    from paritrace.attempts.toml_files import parse_gate, parse_rate_card
+    from paritrace.attempts.toml_files import parse_gate
     from paritrace.files import LOCAL
 
-    card, gate = request.rate_card, request.gate
-    return (
-        None if card is None else parse_rate_card(LOCAL.read(Path(card)), name=card),
-        None if gate is None else parse_gate(LOCAL.read(Path(gate)), name=gate),
-    )
+    gate = request.gate
+    return rate_card_of(request.rate_card), None if gate is None else parse_gate(LOCAL.read(Path(gate)), name=gate)
+
+
+def rate_card_of(path: FilePath | None) -> RateCard | None:
+    """Read a rate card; raises as `files_of` does."""
+    from paritrace.attempts.toml_files import parse_rate_card
+    from paritrace.files import LOCAL
+
+    return None if path is None else parse_rate_card(LOCAL.read(Path(path)), name=path)

@@ -92,7 +92,7 @@ def compare(request: CompareRequest, operation: Operation) -> CompareResult:
     from paritrace.runs.reading import open_run
 
     settings = Settings(
-        steps=_steps(request.steps),
+        steps=span_of(request.steps),
         ranks=request.ranks,
         ignore=request.ignore,
         strip_prefix=request.strip_prefix,
@@ -139,7 +139,8 @@ def _result(found: Comparison, kept: KeptFiles) -> CompareResult:
     )
 
 
-def _steps(steps: Steps | None) -> tuple[int, int | None] | None:
+def span_of(steps: Steps | None) -> tuple[int, int | None] | None:
+    """The steps of a request as the rules take them. Raises `RequestError`, Refused: `bad_steps`."""
     if steps is None:
         return None
     if steps.end is not None and steps.end <= steps.first:
