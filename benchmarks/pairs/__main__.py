@@ -95,6 +95,11 @@ def told(result: Comparison) -> str:
     return f"{sentence} ({strength})" + (f" and {more} more" if more > 0 else "")
 
 
+def other_version(result: Comparison) -> str:
+    told = (change.candidate for change in result.changed if (change.kind, change.name) == ("package", "torch"))
+    return f", the other torch being {next(told, 'the same')}"
+
+
 def table(rows: list[Row]) -> str:
     lines = ["| pair | an expert says | the first lines say | as expected | undetermined |", "|---|---|---|---|---|"]
     for row in rows:
@@ -145,7 +150,8 @@ def main() -> None:
     pairs = [pair for pair in PAIRS if args.only in pair.name and (args.other or not pair.by_other)]
     rows = [row_of(pair, other=args.other) for pair in pairs]
     right = sum(row.as_expected for row in rows)
-    tail = f"\n\n{right} of {len(rows)} are as expected, with torch {torch.__version__}.\n\n{TAIL}"
+    versions = f"{torch.__version__}{''.join(other_version(row.result) for row in rows if row.pair.by_other)}"
+    tail = f"\n\n{right} of {len(rows)} are as expected, with torch {versions}.\n\n{TAIL}"
     text = HEAD + table(rows) + tail
     if args.output is None:
         print(text)
