@@ -9,6 +9,7 @@ from paritrace.cli.infer_compare import compare
 from paritrace.cli.infer_import import import_source
 from paritrace.cli.infer_proxy import proxy
 from paritrace.cli.infer_reading import account, link, show
+from paritrace.cli.infer_requests import requests
 from paritrace.cli.options import FiniteRange, json_option
 from paritrace.cli.output import write_json, write_text
 
@@ -30,6 +31,7 @@ infer.add_command(account, "account")
 infer.add_command(show, "show")
 infer.add_command(compare, "compare")
 infer.add_command(proxy, "proxy")
+infer.add_command(requests, "requests")
 
 
 @infer.command()

@@ -83,6 +83,7 @@ FORMATS = {
         ("paritrace.inference.comparison.conditions:Conditions",),
         "inference-conditions.json of a run: under what it was made, for `infer compare`",
     ),
+    "infer-requests": Format(("paritrace.inference.requests_report:RequestsReport",), "`infer requests --json`"),
     "infer-recover": Format(("paritrace.inference.result:RecoverReport",), "`infer recover --json`"),
     "catalog": Format(("paritrace.runs.catalog:Catalog",), "`runs ls --json`"),
     "run-summary": Format(("paritrace.runs.showing:RunSummary",), "`runs show --json`"),

@@ -61,6 +61,7 @@ _FAILURES = tuple(
         (r"(?<![A-Za-z])EngineDeadError", StartFailure.ENGINE_DEAD),
     )
 )
+_SAYS = re.compile("|".join([_SETTING.pattern, *(pattern.pattern for pattern, _ in _FAILURES)]))  # most lines: nothing
 
 
 class IterationLine(Struct, frozen=True):
@@ -120,6 +121,8 @@ def read_line(line: str) -> Said | None:
     if named:
         found = _ITERATION.search(text)
         return Unreadable() if found is None or named > 1 else _iteration(text[: found.start()], found)
+    if _SAYS.search(text) is None:
+        return None
     setting = _SETTING.search(text)
     if setting is not None:
         return FlagSetting(setting["value"] == "True")
