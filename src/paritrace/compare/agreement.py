@@ -9,9 +9,9 @@ import numpy as np
 
 from paritrace.compare.collective_fields import Both, packed_otherwise, plainly_alike, unlike, waits_otherwise
 from paritrace.compare.folds_apart import Apart, limited
-from paritrace.compare.lookups import distinct
+from paritrace.compare.lookups import Numbers, distinct
 from paritrace.compare.result import Agreement, Status
-from paritrace.compare.slot_pairs import Pattern, unequal
+from paritrace.compare.slot_pairs import Pattern, Unequal, unequal
 from paritrace.compare.slots import Incomparable, Judged, SlotPair, judge
 from paritrace.compare.translate import Side
 from paritrace.compare.verdicts import Verdict, Verdicts
@@ -47,18 +47,19 @@ class Agreements:
     def status(self, i: int) -> Status:
         """The status of a paired call."""
         verdict = self.verdicts.get(i)
-        return Status.OK if verdict is None else _status(verdict)
+        return Status.OK if verdict is None else status_of(verdict)
 
     def statuses(self) -> Counter[Status]:
         """How many pairs with a verdict have which status."""
         counts: list[int] = np.bincount(self.verdicts.codes, minlength=len(self.verdicts.kinds) + 1)[1:].tolist()
         found = Counter[Status]()
         for verdict, count in zip(self.verdicts.kinds, counts, strict=True):
-            found[_status(verdict)] += count
+            found[status_of(verdict)] += count
         return found
 
 
-def _status(verdict: Verdict) -> Status:
+def status_of(verdict: Verdict) -> Status:
+    """The status of a pair with this verdict."""
     if verdict.differs:
         return Status.DIFFERENT
     return Status.OK if verdict.compared else Status.INCOMPARABLE
@@ -71,10 +72,9 @@ def agreements(sides: Sides) -> Agreements:
     first = np.flatnonzero(partners >= 0)
     tagged = ours.recorded.tagged or theirs.recorded.tagged
     special = np.isin(first, list(ours.collectives)) if sides.same_scheme and not tagged else np.ones(len(first), bool)
-    by_bits = sides.same_scheme and not tagged and sides.apart is Apart.NO
     verdicts = Verdicts(len(partners))
     for block in unequal(ours.words, theirs.words, pairs=(first, partners[first]), also=special):
-        simple = block.plain & ~np.isin(block.first, list(ours.collectives)) if by_bits else np.zeros_like(block.plain)
+        simple = bits_decide(sides, block)
         patterns, which = block.patterns(simple)
         codes = np.array([verdicts.code(_by_bits(pattern)) for pattern in patterns], np.int32)
         verdicts.codes[block.first[simple]] = codes[which]
@@ -86,15 +86,24 @@ def agreements(sides: Sides) -> Agreements:
     return Agreements(verdicts=verdicts)
 
 
+def bits_decide(sides: Sides, block: Unequal) -> Numbers:
+    """The pairs of a block of which bits alone decide, slot by slot in place."""
+    tagged = sides.baseline.recorded.tagged or sides.candidate.recorded.tagged
+    if tagged or not sides.same_scheme or sides.apart is not Apart.NO:
+        return np.zeros_like(block.plain)
+    found: Numbers = block.plain & ~np.isin(block.first, list(sides.baseline.collectives))
+    return found
+
+
 def _by_bits(pattern: Pattern) -> Verdict:
     """The verdict where bits alone decide, which is nearly always; one record for all pairs that differ alike."""
     return Verdict(
-        inputs=pattern.differing_inputs,
-        outputs=pattern.differing_outputs,
+        inputs=pattern.of_inputs(pattern.places),
+        outputs=pattern.of_outputs(pattern.places),
         scalars=pattern.scalars,
-        compared=pattern.inputs + pattern.outputs,
-        unseen_inputs=(),
-        unseen_outputs=(),
+        compared=pattern.inputs + pattern.outputs - pattern.unseen.bit_count(),
+        unseen_inputs=pattern.of_inputs(pattern.unseen),
+        unseen_outputs=pattern.of_outputs(pattern.unseen),
     )
 
 

@@ -60,7 +60,11 @@ class Digests(NamedTuple):
 
     def steps_inside(self) -> set[int]:
         """The steps of which both sides stated anything but the begin, which is also the end of the step before."""
-        return {key[0] for key in self.equal | self.different.keys() if key[2] != "begin"}
+        return {key[0] for keys in (self.equal, self.different) for key in keys if key[2] != "begin"}
+
+    def different_of(self, step: int | None) -> list[DigestDifference]:
+        """The figures of a step that differ."""
+        return [found for key, found in self.different.items() if key[0] == step]
 
 
 class FiguresByStep(NamedTuple):

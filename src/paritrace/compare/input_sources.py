@@ -9,6 +9,7 @@ from paritrace.compare.agreement import Sides
 from paritrace.compare.flows import FromOrigin, named
 from paritrace.compare.lookups import Numbers, compact, pairs_of
 from paritrace.compare.slot_pairs import MAX_SLOTS
+from paritrace.compare.slot_words import SlotWords
 from paritrace.compare.translate import Side
 from paritrace.compare.verdicts import Verdicts
 from paritrace.evidence.call_batches import FROM_ORIGIN
@@ -26,7 +27,7 @@ class InputSources:
     """
 
     first: "array[int]"  # by call; -1 without a differing input
-    plain: Numbers  # by call: whether each of its differing inputs is a differing output of one pair
+    calls: Numbers  # whose input it is
     places: "array[int]"
     makers: "array[int]"
     origins: list[FromOrigin]
@@ -42,11 +43,9 @@ def input_sources(sides: Sides, verdicts: Verdicts) -> InputSources:
     within = np.arange(len(calls)) - np.repeat(np.cumsum(counts) - counts, counts)
     places = np.array(inputs, np.int64)[starts[calls] + within]
     found = _makers(sides, calls, places, verdicts)
-    plain = first >= 0
-    plain[calls[found.makers < 0]] = False
     return InputSources(
         first=compact(first, "q"),
-        plain=plain,
+        calls=calls,
         places=compact(places, "q"),
         makers=compact(found.makers, "q"),
         origins=found.names,
@@ -85,20 +84,17 @@ def _same_slots(sides: Sides, calls: Numbers, partners: Numbers, *, slots: Numbe
     inside = (calls >= 0) & (others < theirs.middle[partners])
     same: Numbers = inside.copy()
     same[inside] = ours.names[slots[inside]] == theirs.names[others[inside]]
-    return same & ~np.isin(partners, _with_namesakes(sides.candidate, np.unique(partners)))
+    return same & ~_with_namesakes(theirs)[partners]
 
 
-def _with_namesakes(side: Side, calls: Numbers) -> Numbers:
-    """The calls of which two inputs bear one name."""
-    words = side.words
-    counts = words.middle[calls] - words.first[calls]
-    owners = np.repeat(calls, counts)
-    within = np.arange(len(owners)) - np.repeat(np.cumsum(counts) - counts, counts)
-    names = words.names[words.first[owners] + within].astype(np.int64)
-    order = np.lexsort((names, owners))
-    owners, names = owners[order], names[order]
-    twice = (owners[1:] == owners[:-1]) & (names[1:] == names[:-1])
-    found: Numbers = np.unique(owners[1:][twice])
+def _with_namesakes(words: SlotWords) -> Numbers:
+    """By call: whether two of its inputs bear one name."""
+    owners = np.repeat(np.arange(len(words.middle)), np.diff(words.first))
+    inputs = np.arange(len(owners)) < words.middle[owners]
+    num_names = int(words.names.max(initial=0)) + 1
+    named = np.sort(owners[inputs] * num_names + words.names[inputs])
+    found = np.zeros(len(words.middle), np.bool_)
+    found[named[1:][named[1:] == named[:-1]] // num_names] = True
     return found
 
 

@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 Numbers = npt.NDArray[Any]
+SPARSE = 8  # a table of all numbers between the ids of calls is quicker than a search, and no larger than columns
 DENSE = 1 << 22  # ids of definitions are given one after the other: a table of this many words holds them
 
 
@@ -111,6 +112,12 @@ class IdIndex(Mapping[int, int]):
         ids = np.frombuffer(self._ids, dtype=np.int64) if self._ids else np.array([], dtype=np.int64)
         if not len(ids):
             return np.full(len(wanted), -1)
+        low, size = int(ids[0]), int(ids[-1]) - int(ids[0]) + 1  # they rise
+        if size <= SPARSE * len(ids):
+            table = np.full(size + 1, -1, np.int32)  # the last is of what is beyond
+            table[ids - low] = np.arange(len(ids))
+            beyond = (wanted < low) | (wanted >= low + size)
+            return table[np.where(beyond, -1, np.subtract(wanted, low, dtype=np.int64))].astype(np.int64)
         place = np.searchsorted(ids, wanted, side="right") - 1
         return np.where((place >= 0) & (ids[place] == wanted), place, -1)
 

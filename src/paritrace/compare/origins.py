@@ -14,13 +14,15 @@ from paritrace.compare.collective_origins import UnlikeCollectives
 from paritrace.compare.digests import DigestDifference, Digests
 from paritrace.compare.flows import UNKNOWN, FromCall, FromOrigin, FromUncompared, Source, Views, source_at
 from paritrace.compare.input_sources import OTHERWISE, input_sources
-from paritrace.compare.lookups import compact
+from paritrace.compare.lookups import compact, looked_up
 from paritrace.compare.regions import STATEFUL, Regions
 from paritrace.compare.result import Group
 from paritrace.compare.telling import told_call, told_source, told_state
 from paritrace.compare.verdicts import Verdict
 from paritrace.compare.writers import in_the_optimizer, told_writers, unpaired_writers
 from paritrace.evidence.calls import Level, OriginKind, Phase
+
+NEVER = (1 << 63) - 1  # a step
 
 
 def find_origins(sides: Sides, verdicts: Agreements, *, digests: Digests, regions: Regions) -> Origins:
@@ -72,22 +74,39 @@ class _Search:
         return self._found
 
     def _run_behind(self, start: int) -> None:
-        """Behind a first difference plain consequences need no look: they go back to what their makers go back to."""
+        """Behind a first difference plain consequences need no look: they go back to what their makers go back to.
+
+        What reads a state that differs since a step before goes back to the first difference, whose call is the one
+        before `start`, unless an unlike collective may take its place.
+        """
         blames, makers = self._found.blames, np.asarray(self._inputs.makers)
         first = np.asarray(self._inputs.first)[blames.order]
-        maker = makers[np.maximum(first, 0)] if len(makers) else np.full(len(first), -1)
-        made = np.where(first >= 0, maker, -1)
-        places = np.arange(len(first))
-        before = blames.places[np.maximum(made, 0)]
         kinds = self._verdicts.verdicts.kinds
         collective = self._verdicts.verdicts.told([kind.collective for kind in kinds], bool)[blames.order]
-        plain = self._inputs.plain[blames.order] & ~collective & (places >= start)
+        states = np.zeros(len(makers), np.bool_) if collective.any() else self._old_states()
+        followed = np.where(states, blames.order[start - 1], makers)
+        made = np.where(first >= 0, followed[np.maximum(first, 0)] if len(followed) else -1, -1)
+        places = np.arange(len(first))
+        before = blames.places[np.maximum(made, 0)]
+        told = np.ones(len(blames.places), np.bool_)
+        told[self._inputs.calls[followed < 0]] = False
+        plain = told[blames.order] & ~collective & (places >= start)
         plain &= (made >= 0) & (before >= 0) & (before < places)
         blames.take_plain(blames.order[plain], _anchors(blames, plain, made), self._consequence)
         for place in (np.flatnonzero(~plain[start:]) + start).tolist():
             self._look_at(int(blames.order[place]), place)
         blames.ended = len(first)
         self._count_plain(blames.order[plain])
+
+    def _old_states(self) -> Numbers:
+        """The differing inputs that are a named state which differs since a step before the call's."""
+        makers, origins = np.asarray(self._inputs.makers), self._inputs.origins
+        since = [self._first_difference_of(origin) if origin.kind in STATEFUL else None for origin in origins]
+        steps = {context.id: context.step for context in self._sides.baseline.recorded.contexts.values()}
+        step = looked_up(self._sides.baseline.calls.column("context")[self._inputs.calls], steps)
+        first = np.array([*(NEVER if known is None else known for known in since), NEVER], np.int64)
+        found: Numbers = step > first[np.where(makers < OTHERWISE, OTHERWISE - 1 - makers, -1)]
+        return found
 
     def _look_at(self, i: int, place: int) -> None:
         self._found.blames.ended = place
@@ -155,7 +174,12 @@ class _Search:
         return Blame(Group.PROPAGATES, told_call(self._sides, maker), self._root(maker), self._inputs.places[at])
 
     def _consequence(self, i: int) -> Blame:
-        return self._following(self._inputs.first[i])
+        at = self._inputs.first[i]
+        maker = self._inputs.makers[at]
+        if maker >= 0:
+            return self._following(at)
+        origin = self._inputs.origins[OTHERWISE - 1 - maker]
+        return self._of_state(i, origin)._replace(slot=self._inputs.places[at])
 
     # --- calls whose inputs agree ------------------------------------------------------------------------------
 

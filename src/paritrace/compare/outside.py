@@ -83,10 +83,11 @@ def differing_contexts(of: RankComparison) -> list[int]:
 
 def unexplained(of: RankComparison) -> list[DigestDifference]:
     """The figures of the earliest moment that differs when no call differed before it, in order of their names."""
-    earliest = min(map(moment_of_figure, of.digests.different.values()), default=None)
+    figures = of.digests.different_of(min((key[0] for key in of.digests.different), default=None))
+    earliest = min(map(moment_of_figure, figures), default=None)
     if earliest is None:
         return []
-    differing = sorted(found for found in of.digests.different.values() if moment_of_figure(found) == earliest)
+    differing = sorted(found for found in figures if moment_of_figure(found) == earliest)
     before = calls_before(of, earliest)
     if any(_explains(of, i) for i in before) or (before and not stands_first(of, differing[0])):
         return []

@@ -124,7 +124,8 @@ def _without_rows(side: Recorded) -> frozenset[str]:
 
 
 def _last(of: RankComparison) -> Moment | None:
-    figures = [moment_of_figure(found) for found in of.digests.different.values()]
+    step = max((key[0] for key in of.digests.different), default=None)
+    figures = [moment_of_figure(found) for found in of.digests.different_of(step)]
     latest = last_call(of)
     return max(figures if latest is None else [*figures, latest], default=None)
 

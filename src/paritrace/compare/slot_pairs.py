@@ -9,26 +9,26 @@ from paritrace.compare.lookups import pairs_of
 from paritrace.compare.slot_words import Numbers, SlotWords
 
 BLOCK = 1 << 16  # pairs at once: some 30 MB while their slots are compared
+_WORD = (1 << 64) - 1
 MAX_SLOTS = 62  # places of differing slots are the bits of a word
 
 
 class Pattern(NamedTuple):
-    """How a pair differs: bit n of `places` is slot n, inputs before outputs."""
+    """How a pair differs: bit n of a word is slot n, inputs before outputs."""
 
-    places: int
+    places: int  # with other bits
+    unseen: int  # a gap on either side hides what was there
     inputs: int
     outputs: int
     scalars: bool  # differ
 
-    @property
-    def differing_inputs(self) -> tuple[int, ...]:
-        """The places of inputs with other bits."""
-        return tuple(place for place in range(self.inputs) if self.places >> place & 1)
+    def of_inputs(self, word: int) -> tuple[int, ...]:
+        """The places of the inputs that a word names."""
+        return tuple(place for place in range(self.inputs) if word >> place & 1)
 
-    @property
-    def differing_outputs(self) -> tuple[int, ...]:
-        """The places of outputs with other bits."""
-        return tuple(place for place in range(self.outputs) if self.places >> (self.inputs + place) & 1)
+    def of_outputs(self, word: int) -> tuple[int, ...]:
+        """The places of the outputs that a word names."""
+        return tuple(place for place in range(self.outputs) if word >> (self.inputs + place) & 1)
 
 
 class Unequal(NamedTuple):
@@ -38,7 +38,9 @@ class Unequal(NamedTuple):
     second: Numbers
     equal: Numbers
     plain: Numbers
-    places: Numbers
+    places: Numbers  # words of slots, as in `Pattern`
+    gaps: Numbers  # a word of the slots with a gap on either side, of which nothing can be said
+    unseen: Numbers
     inputs: Numbers
     outputs: Numbers
     scalars: Numbers
@@ -46,9 +48,11 @@ class Unequal(NamedTuple):
     def patterns(self, wanted: Numbers) -> tuple[list[Pattern], Numbers]:
         """The ways in which the wanted pairs differ, and of each pair which it is: most differ alike."""
         shape = (self.inputs << 8 | self.outputs) << 1 | self.scalars  # of plain pairs at most 62 each
-        found, which = pairs_of(self.places[wanted].view(np.int64), shape[wanted])
+        words, of_words = pairs_of(self.places[wanted].view(np.int64), self.unseen[wanted].view(np.int64))
+        found, which = pairs_of(of_words, shape[wanted])
         return [
-            Pattern(places & (1 << 64) - 1, shape >> 9, shape >> 1 & 255, bool(shape & 1)) for places, shape in found
+            Pattern(places & _WORD, unseen & _WORD, shape >> 9, shape >> 1 & 255, bool(shape & 1))
+            for (places, unseen), shape in ((words[number], shape) for number, shape in found)
         ], which
 
 
@@ -65,13 +69,14 @@ def unequal(ours: SlotWords, theirs: SlotWords, *, pairs: tuple[Numbers, Numbers
 def _block(ours: SlotWords, theirs: SlotWords, first: Numbers, second: Numbers, also: Numbers) -> Unequal:
     counts = _counts(ours, first)
     alike = (counts == _counts(theirs, second)).all(axis=0)
-    differing = np.zeros(len(first), np.uint64)
+    differing, gaps, unseen = (np.zeros(len(first), np.uint64) for _ in range(3))
     places = np.flatnonzero(alike)
-    alike[places], differing[places] = _slots(ours, theirs, first[places], second[places])
+    found = _slots(ours, theirs, first[places], second[places])
+    alike[places], differing[places], gaps[places], unseen[places] = found
     scalars = ours.scalars[first] != theirs.scalars[second]
-    equal = alike & (differing == 0) & ~scalars
+    equal = alike & (differing == 0) & (gaps == 0) & ~scalars
     wanted = np.flatnonzero(~equal | also)
-    columns = (first, second, equal, alike, differing, counts[0], counts[1], scalars)
+    columns = (first, second, equal, alike, differing, gaps, unseen, counts[0], counts[1], scalars)
     return Unequal(*(column[wanted] for column in columns))
 
 
@@ -79,18 +84,19 @@ def _counts(words: SlotWords, calls: Numbers) -> Numbers:
     return np.stack((words.middle[calls] - words.first[calls], words.first[calls + 1] - words.middle[calls]))
 
 
-def _slots(ours: SlotWords, theirs: SlotWords, first: Numbers, second: Numbers) -> tuple[Numbers, Numbers]:
-    """Of pairs with equally many slots: whether bits alone decide, and the word of the slots that differ."""
+def _slots(ours: SlotWords, theirs: SlotWords, first: Numbers, second: Numbers) -> tuple[Numbers, ...]:
+    """Of pairs with equally many slots: do bits alone decide; words of slots that differ, have gaps, are unseen."""
     counts = ours.first[first + 1] - ours.first[first]
     ends = np.cumsum(counts)
     within = np.arange(int(ends[-1]) if len(ends) else 0) - np.repeat(ends - counts, counts)
     left, right = np.repeat(ours.first[first], counts) + within, np.repeat(theirs.first[second], counts) + within
     unlike = (ours.names[left] != theirs.names[right]) | (ours.kinds[left] != theirs.kinds[right])
-    unlike |= ours.gaps[left] | theirs.gaps[right]
-    other = (ours.bits[left] != theirs.bits[right]) | (ours.odd[left] != theirs.odd[right])
-    bit = np.where(other, np.uint64(1) << np.minimum(within, MAX_SLOTS).astype(np.uint64), np.uint64(0))
-    plain = (_sums(unlike.astype(np.uint64), ends, counts) == 0) & (counts <= MAX_SLOTS)
-    return plain, _sums(bit, ends, counts)
+    gaps = ours.gaps[left] | theirs.gaps[right]
+    other = ((ours.bits[left] != theirs.bits[right]) | (ours.odd[left] != theirs.odd[right])) & ~gaps
+    plain = (_sums(unlike, ends, counts) == 0) & (counts <= MAX_SLOTS)
+    unseen = gaps & ~(ours.unwritten[left] & theirs.unwritten[right])
+    bit = np.uint64(1) << np.minimum(within, MAX_SLOTS).astype(np.uint64)
+    return plain, *(_sums(np.where(slots, bit, np.uint64(0)), ends, counts) for slots in (other, gaps, unseen))
 
 
 def _sums(values: Numbers, ends: Numbers, counts: Numbers) -> Numbers:

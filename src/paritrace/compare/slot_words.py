@@ -9,6 +9,7 @@ import numpy.typing as npt
 from paritrace.compare.call_columns import CallColumns
 from paritrace.compare.lookups import Interner, looked_up
 from paritrace.evidence.call_batches import narrow
+from paritrace.evidence.gaps import CaptureGap, Gap
 
 Numbers = npt.NDArray[Any]
 _MIX = (0xBF58476D1CE4E5B9, 0x94D049BB133111EB)
@@ -24,6 +25,7 @@ class SlotWords:
     bits: Numbers  # uint64
     odd: Numbers  # 0, or a number of a value that is no fingerprint
     gaps: Numbers  # whether it was not captured at all
+    unwritten: Numbers  # whether that is because nobody had written its bytes (CA-35)
     scalars: Numbers  # by call
     first: Numbers
     middle: Numbers
@@ -77,16 +79,22 @@ def slot_words(
     """The slots of all calls, told by tables from this side's ids to shared words."""
     codes = {0: 0} | {place: odd(value) + 1 for place, value in enumerate(calls.odd_values, 1)}
     gaps = {0: 0} | {place: int(not isinstance(value, str)) for place, value in enumerate(calls.odd_values, 1)}
+    unwritten = {0: 0} | {place: int(_is_unwritten(value)) for place, value in enumerate(calls.odd_values, 1)}
     return SlotWords(
         names=narrow(looked_up(calls.column("name"), names)),
         kinds=narrow(looked_up(calls.column("kind"), kinds)),
         bits=calls.column("bits"),
         odd=narrow(looked_up(calls.column("odd"), codes)),
         gaps=looked_up(calls.column("odd"), gaps).astype(np.bool_),
+        unwritten=looked_up(calls.column("odd"), unwritten).astype(np.bool_),
         scalars=looked_up(calls.column("scalars"), scalars),
         first=calls.column("first"),
         middle=calls.column("middle"),
     )
+
+
+def _is_unwritten(value: object) -> bool:
+    return isinstance(value, Gap) and value.gap is CaptureGap.UNINITIALISED
 
 
 def _mixed(words: Numbers) -> Numbers:
