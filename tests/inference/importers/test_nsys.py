@@ -83,7 +83,8 @@ def test_real_exports_are_read_and_left_as_they_are(real: Path) -> None:
     unlaunched = sum((one.context.facts.pid, one.cuda_correlation_id) not in launches for one in work)
     known = {"nsysai_h100_2gpu_1s": (4368, 2276), "nsysai_healthy_1pct": (400, 0), "nsysai_mock": (3, 0)}
     assert (len(work), unlaunched) == known[real.stem]
-    assert all(one.end_ns is not None for one in work)
+    assert all(one.end_ns is not None and one.device_id is not None for one in work)
+    assert [one.status for one in events if isinstance(one, Loss)] == [LossStatus.NOT_REPORTED]
     assert real.read_bytes() == before
     assert [path.name for path in real.parent.iterdir()] == [real.name]
     assert account.limits
@@ -159,7 +160,8 @@ def test_graph_level_work_is_kept_and_without_times_where_none_were_collected(tm
     assert (timed.kind, timed.graph_id, timed.end_ns) == (ActivityKind.GRAPH_LEVEL, "3", 110)
     assert (untimed.start_ns, untimed.metadata["time"]) == (None, "not_collected")
     assert account.counts["graphs without times"] == 1
-    assert [(one.reason, one.count) for one in events if isinstance(one, Loss)] == [(LossReason.NO_TIME, 1)]
+    lost = [(one.reason, one.count) for one in events if isinstance(one, Loss)]
+    assert lost == [(LossReason.NO_TIME, 1), (LossReason.UNKNOWN, None)]
 
 
 def test_one_launch_of_a_graph_says_nothing_of_operations(tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ from paritrace.inference.importers.nsys_reading import Reading
 from paritrace.inference.importers.nsys_tables import MAGIC, Export, open_export
 from paritrace.inference.importing import Account, Asked, Events, Imported, Reader, SourceKind, attachment_id_of
 from paritrace.inference.records import Loss
-from paritrace.inference.vocabulary import LossReason
+from paritrace.inference.vocabulary import LossReason, LossStatus
 from paritrace.runs.attaching import Reference
 from paritrace.runs.envelope import AttachmentKind
 
@@ -73,6 +73,15 @@ def _events(export: Export, contexts: NsysContexts, *, pattern: str | None) -> E
 def _diagnosed_losses(contexts: NsysContexts, account: NsysAccount) -> Iterator[Loss]:
     if account.diagnosed is None:
         return
+    if not account.diagnosed.losses:
+        yield Loss(
+            context=contexts.of(None),
+            event_id=derived_id("loss", contexts.attachment_id, "not reported"),
+            source=contexts.attachment_id,
+            what="events",
+            reason=LossReason.UNKNOWN,
+            status=LossStatus.NOT_REPORTED,
+        )
     for number, told in enumerate(account.diagnosed.losses):
         yield Loss(
             context=contexts.of(None),

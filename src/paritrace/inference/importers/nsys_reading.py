@@ -105,7 +105,7 @@ class Reading:
         pid = self._only_pid if process is None else process >> _PID_SHIFT & _PART_MASK
         if correlation is not None:
             self._used.add((pid, correlation))
-        metadata: dict[str, object] = {} if ordinal is None else {"device": str(ordinal)}
+        metadata: dict[str, object] = {}
         if graph or node:
             metadata |= _NO_OP
         if not timed:
@@ -121,6 +121,7 @@ class Reading:
             correlation_scope=contexts.correlation_scope,
             trace_attachment_id=contexts.attachment_id,
             cuda_correlation_id="" if correlation is None else str(correlation),
+            device_id=None if ordinal is None else str(ordinal),
             stream_id=None if stream is None else str(stream),
             graph_id=str(graph) if graph else None,
             start_ns=start if timed else None,
