@@ -1,5 +1,6 @@
 """`paritrace check FILE` on a profiler's trace (IN-26)."""
 
+import gzip
 import json
 from pathlib import Path
 
@@ -45,6 +46,16 @@ def test_every_format_of_a_check_shows_one(tmp_path: Path) -> None:
     one = check(str(TRACE), "-o", str(tmp_path / "one.md"))
     assert one.return_value == ExitStatus.DONE
     assert (tmp_path / "one.md").read_bytes() == (tmp_path / "out" / "check.md").read_bytes()
+
+
+def test_an_export_of_nsight_systems_is_checked_too(tmp_path: Path) -> None:
+    path = tmp_path / "a.sqlite"
+    path.write_bytes(gzip.decompress((DATA.parent / "nsys" / "nsysai_mock.sqlite.gz").read_bytes()))
+    document = json.loads(check(str(path), "--json").output)
+    assert document["counts"] == {"pass": 7, "fail": 0, "not_checkable": 1, "not_applicable": 0}
+    report = tmp_path / "a.nsys-rep"
+    report.write_bytes(b"anything")
+    assert "nsys export" in check(str(report)).output
 
 
 def test_names_of_a_trace_do_no_harm_on_a_screen(tmp_path: Path) -> None:

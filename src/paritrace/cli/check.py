@@ -13,7 +13,7 @@ from paritrace.cli.output import Printed, write_json_bytes
 from paritrace.cli.progress import progress
 from paritrace.cli.report_options import Output, one_format, report_options, require_a_place
 from paritrace.cli.screens import write_screen
-from paritrace.cli.trace_files import is_trace
+from paritrace.cli.trace_files import is_export, is_trace
 
 if TYPE_CHECKING:
     from paritrace.compare.checks_result import Checked, Ends
@@ -38,9 +38,9 @@ def check(  # noqa: PLR0913  one parameter per option of the synopsis; they beco
 ) -> int:
     """Check RUN against itself: gradients, parameters, batches, finite values, dtypes, recomputation, completeness.
 
-    Of a profiler's trace (FILE, JSON or gzip): whether it is whole, what was lost, device work and launches without
-    each other, times, ids. Every invariant passes, fails or is not checkable, with its evidence. Exit status 0; with
-    --exit-code 1 when one fails and 3 when one could not be checked.
+    Of a profiler's trace (FILE: JSON, gzip, or an SQLite export of Nsight Systems): whether it is whole, what was lost,
+    device work and launches without each other, times, ids. Every invariant passes, fails or is not checkable, with its
+    evidence. Exit status 0; with --exit-code 1 when one fails and 3 when one could not be checked.
     """
     from paritrace.reports.formats import OfCheck
 
@@ -64,6 +64,11 @@ def _checked(path: Path, stack: ExitStack) -> "tuple[Checked, Run | None]":
         from paritrace.reports.check_trace import checked_trace
 
         return checked_trace(read_trace(path), path=path), None
+    if is_export(path):
+        from paritrace.inference.trace_reading import read_export
+        from paritrace.reports.check_trace import checked_trace
+
+        return checked_trace(read_export(path), path=path), None
     from paritrace.compare.checks import check as check_run
     from paritrace.runs.reading import open_run
 

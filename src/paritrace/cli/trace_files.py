@@ -10,3 +10,12 @@ def is_trace(path: Path, /) -> bool:
     from paritrace.inference.importers.kineto import recognises
 
     return recognises(path)
+
+
+def is_export(path: Path, /) -> bool:
+    """Say whether this is a file that the reader of Nsight Systems takes."""
+    if not path.is_file():
+        return False
+    from paritrace.inference.importers.nsys import recognises
+
+    return recognises(path)

@@ -75,15 +75,16 @@ def trace_invariants(text: TraceText, facts: TraceFacts, /) -> Iterator[TraceInv
     yield _base(text)
 
 
-def _judged(  # an id and its words, beside what was counted
+def judged(
     words: tuple[str, str], total: int, /, *, facts: tuple[str, ...] = (), names: tuple[str, ...] = ()
 ) -> TraceInvariant:
-    identity, name = words
+    """Return an invariant by its id and words: it fails where `total` counts anything."""
     status = Held.FAIL if total else Held.PASS
-    return TraceInvariant(identity, status, name, facts, names[:NAMES_KEPT], len(names) or total)
+    return TraceInvariant(words[0], status, words[1], facts, names[:NAMES_KEPT], len(names) or total)
 
 
-def _unknown(words: tuple[str, str], reason: str, /, *, status: Held = Held.NOT_CHECKABLE) -> TraceInvariant:
+def unknown(words: tuple[str, str], reason: str, /, *, status: Held = Held.NOT_CHECKABLE) -> TraceInvariant:
+    """Return an invariant that could not be checked, or speaks of nothing that is there."""
     return TraceInvariant(words[0], status, words[1], reason=reason)
 
 
@@ -94,7 +95,7 @@ def _whole(text: TraceText) -> TraceInvariant:
         told.append("a comma stands behind the last event: what wrote it may have been stopped")
     if text.stop is None and not text.has_events:
         told.append("it holds no list of events")
-    return _judged(words, len(told), facts=tuple(told) or (f"{text.num_events:,} events",))
+    return judged(words, len(told), facts=tuple(told) or (f"{text.num_events:,} events",))
 
 
 def _values(text: TraceText) -> TraceInvariant:
@@ -107,24 +108,24 @@ def _values(text: TraceText) -> TraceInvariant:
         "fields of another type than a trace's": odd.odd_fields,
     }
     facts = tuple(f"{count:,} {what}" for what, count in counted.items() if count)
-    return _judged(words, sum(counted.values()), facts=facts)
+    return judged(words, sum(counted.values()), facts=facts)
 
 
 def _lossless(losses: Losses) -> TraceInvariant:
     words = ("trace.no_loss", "the profiler says that it lost nothing")
     if losses.status is LossStatus.NOT_REPORTED:
-        return _unknown(words, "the trace does not say whether records were lost")
+        return unknown(words, "the trace does not say whether records were lost")
     lost = [one for one in losses.told if one.count and one.reason is not LossReason.BLOCKLISTED]
     facts = tuple(f"{one.what} = {one.count:,}" for one in lost) or (losses.record_counts,)
-    return _judged(words, sum(one.count for one in lost), facts=(*facts, *losses.warnings[:1]))
+    return judged(words, sum(one.count for one in lost), facts=(*facts, *losses.warnings[:1]))
 
 
 def _all_read(others: dict[str, int]) -> TraceInvariant:
     words = ("trace.devices_read", "work of every device is read")
     if others:
         told = ", ".join(f"{name} ({count:,})" for name, count in sorted(others.items()))
-        return _unknown(words, f"work of these categories is counted and not read: {told}")
-    return _judged(words, 0)
+        return unknown(words, f"work of these categories is counted and not read: {told}")
+    return judged(words, 0)
 
 
 def _work_launched(facts: TraceFacts, of: Launched, *, others: dict[str, int]) -> TraceInvariant:
@@ -132,11 +133,11 @@ def _work_launched(facts: TraceFacts, of: Launched, *, others: dict[str, int]) -
     if not len(facts.work):
         return _nothing(words, others)
     if not len(facts.launches):
-        return _unknown(words, "no call of the runtime was recorded")
+        return unknown(words, "no call of the runtime was recorded")
     without = (of.places == NO_LAUNCH) | (of.places == SEVERAL)
     total = int(without.sum())
     said = (f"{total:,} of {len(of.places):,} pieces of device work",)
-    return _judged(words, total, facts=said, names=_most(facts, facts.work["name"][without]))
+    return judged(words, total, facts=said, names=_most(facts, facts.work["name"][without]))
 
 
 def _launches_worked(facts: TraceFacts, *, others: dict[str, int]) -> TraceInvariant:
@@ -149,26 +150,26 @@ def _launches_worked(facts: TraceFacts, *, others: dict[str, int]) -> TraceInvar
     without = of_launching & ~np.isin(facts.launches["id"], facts.work["id"])
     total = int(without.sum())
     said = (f"{total:,} of {int(of_launching.sum()):,} launches, copies and sets",)
-    return _judged(words, total, facts=said, names=_most(facts, facts.launches["name"][without]))
+    return judged(words, total, facts=said, names=_most(facts, facts.launches["name"][without]))
 
 
 def _nothing(words: tuple[str, str], others: dict[str, int]) -> TraceInvariant:
     if others:
-        return _unknown(words, f"work of {', '.join(sorted(others))} is not read")
-    return _unknown(words, _NO_WORK, status=Held.NOT_APPLICABLE)
+        return unknown(words, f"work of {', '.join(sorted(others))} is not read")
+    return unknown(words, _NO_WORK, status=Held.NOT_APPLICABLE)
 
 
 def _ids_are_ids(facts: TraceFacts) -> TraceInvariant:
     words = ("device.ids", "correlation ids are ids")
     if not len(facts.work):
-        return _unknown(words, _NO_WORK, status=Held.NOT_APPLICABLE)
+        return unknown(words, _NO_WORK, status=Held.NOT_APPLICABLE)
     said = (f"{facts.sentinels:,} of {len(facts.work):,} pieces of device work",)
-    return _judged(words, facts.sentinels, facts=said)
+    return judged(words, facts.sentinels, facts=said)
 
 
 def _ids_once(facts: TraceFacts, of: Launched) -> TraceInvariant:
     words = ("launch.ids_unique", "no two launches have one id")
-    return _judged(words, of.num_repeated, facts=(f"{of.num_repeated:,} of {len(facts.launches):,} launches",))
+    return judged(words, of.num_repeated, facts=(f"{of.num_repeated:,} of {len(facts.launches):,} launches",))
 
 
 def _annotations(facts: TraceFacts) -> TraceInvariant:
@@ -178,12 +179,12 @@ def _annotations(facts: TraceFacts) -> TraceInvariant:
     paired = {name: count for name, count in here.items() if facts.device_annotations[name]}
     if not paired:
         reason = "no annotation has a record of the device: whether they were collected is not known"
-        return _unknown(words, reason, status=Held.NOT_CHECKABLE if here else Held.NOT_APPLICABLE)
+        return unknown(words, reason, status=Held.NOT_CHECKABLE if here else Held.NOT_APPLICABLE)
     missing = {name: count - facts.device_annotations[name] for name, count in paired.items()}
     lacking = {name: count for name, count in missing.items() if count > 0}
     total, expected = sum(lacking.values()), sum(paired.values())
     said = (f"{total:,} of {expected:,} annotations whose name has a record of the device elsewhere",)
-    return _judged(words, total, facts=said, names=tuple(sorted(lacking, key=lambda name: -lacking[name])))
+    return judged(words, total, facts=said, names=tuple(sorted(lacking, key=lambda name: -lacking[name])))
 
 
 def _timed(facts: TraceFacts) -> TraceInvariant:
@@ -197,7 +198,7 @@ def _timed(facts: TraceFacts) -> TraceInvariant:
     extent = _extent(facts)
     if extent is not None:
         told.append(f"the others lie within {extent / 1e9:.3f} s")
-    return _judged(words, at_zero + without, facts=tuple(told))
+    return judged(words, at_zero + without, facts=tuple(told))
 
 
 def _extent(facts: TraceFacts) -> int | None:
@@ -213,7 +214,7 @@ def _finished(facts: TraceFacts) -> TraceInvariant:
     unfinished, negative = facts.faults[TimeFault.UNFINISHED], facts.faults[TimeFault.NEGATIVE]
     told = [f"{unfinished:,} unfinished: their end is unknown"] if unfinished else []
     told += [f"{negative:,} end before they begin"] if negative else []
-    return _judged(words, unfinished + negative, facts=tuple(told))
+    return judged(words, unfinished + negative, facts=tuple(told))
 
 
 def _nested(facts: TraceFacts) -> TraceInvariant:
@@ -221,17 +222,17 @@ def _nested(facts: TraceFacts) -> TraceInvariant:
     total, names = _crossing(facts.host, "thread", nested=True)
     threads = facts.threads.values
     said = tuple(f"process {threads[code][0]} thread {threads[code][1]}" for code in names)
-    return _judged(words, total, facts=(f"{total:,} of {len(facts.host):,} events",), names=said)
+    return judged(words, total, facts=(f"{total:,} of {len(facts.host):,} events",), names=said)
 
 
 def _streams(facts: TraceFacts) -> TraceInvariant:
     words = ("device.in_turn", "work of one stream runs in turn")
     if not len(facts.work):
-        return _unknown(words, _NO_WORK, status=Held.NOT_APPLICABLE)
+        return unknown(words, _NO_WORK, status=Held.NOT_APPLICABLE)
     total, names = _crossing(facts.work, "stream", nested=False)
     streams = facts.streams.values
     said = tuple(f"device {streams[code][0]} stream {streams[code][1]}" for code in names)
-    return _judged(words, total, facts=(f"{total:,} of {len(facts.work):,} pieces of device work",), names=said)
+    return judged(words, total, facts=(f"{total:,} of {len(facts.work):,} pieces of device work",), names=said)
 
 
 def _crossing(table: Table, owner: str, *, nested: bool) -> tuple[int, list[int]]:
@@ -241,11 +242,12 @@ def _crossing(table: Table, owner: str, *, nested: bool) -> tuple[int, list[int]
     counts: Counter[int] = Counter()
     for code in np.unique(owners[known]).tolist():
         mine = known & (owners == code)
-        counts[code] = _crossings(start[mine], end[mine], nested=nested)
+        counts[code] = overlaps(start[mine], end[mine], nested=nested)
     return counts.total(), [code for code, count in counts.most_common() if count]
 
 
-def _crossings(start: Numbers, end: Numbers, *, nested: bool) -> int:
+def overlaps(start: Numbers, end: Numbers, /, *, nested: bool) -> int:
+    """Return how many spans begin inside another one, `nested`: and end outside of it."""
     order = np.lexsort((-end, start))
     start, end = start[order], end[order]
     reached = np.maximum.accumulate(end)
@@ -260,8 +262,8 @@ def _crossings(start: Numbers, end: Numbers, *, nested: bool) -> int:
 def _base(text: TraceText) -> TraceInvariant:
     words = ("times.base", "the trace gives its base time")
     if BASE_TIME in text.members:
-        return _judged(words, 0, facts=(f"{BASE_TIME} = {text.members[BASE_TIME]}",))
-    return _unknown(words, "it gives no base time: no common time base with other traces")
+        return judged(words, 0, facts=(f"{BASE_TIME} = {text.members[BASE_TIME]}",))
+    return unknown(words, "it gives no base time: no common time base with other traces")
 
 
 def _most(facts: TraceFacts, codes: Numbers) -> tuple[str, ...]:

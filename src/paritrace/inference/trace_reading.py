@@ -1,4 +1,4 @@
-"""Reads a trace whole for what is said of it by itself: its facts, its text, and the digest of its file."""
+"""Reads a trace whole for what is said of it by itself: its facts, what was read, and the digest of its file."""
 
 from collections.abc import Iterator
 from hashlib import sha256
@@ -6,9 +6,15 @@ from pathlib import Path
 
 from msgspec import Struct
 
+from paritrace.evidence.digests import sha256_of
 from paritrace.files import LOCAL
+from paritrace.inference.export_invariants import ExportFacts
 from paritrace.inference.importers.kineto_facts import TraceFacts
 from paritrace.inference.importers.kineto_text import TraceText
+from paritrace.inference.importers.nsys import open_nsys
+from paritrace.inference.importing import Account, Asked, Scope
+
+_NO_RUN = Scope(run_id="check", session_id="check")  # events are looked at and kept nowhere
 
 
 class TraceRead(Struct, frozen=True):
@@ -40,3 +46,28 @@ def read_trace(path: Path, /, *, pattern: str | None = None) -> TraceRead:
     for _ in source:  # what lies behind the place where reading stopped is part of the file
         pass
     return TraceRead(facts=facts, text=text, sha256=digest.hexdigest())
+
+
+class ExportRead(Struct, frozen=True):
+    """An Nsight Systems export that has been read. `sha256` is of the file as it lies."""
+
+    facts: ExportFacts
+    account: Account
+    sha256: str
+
+
+def read_export(path: Path, /) -> ExportRead:
+    """Read an export of Nsight Systems.
+
+    Raises:
+        EvidenceError: Refused, `bad_export`.
+        HostError: Refused: the file cannot be read.
+    """
+    events = open_nsys(Asked(path=path, scope=_NO_RUN)).events
+    facts = ExportFacts()
+    while True:
+        try:
+            facts.see(next(events))
+        except StopIteration as end:
+            account: Account = end.value
+            return ExportRead(facts=facts, account=account, sha256=sha256_of(LOCAL.iter_chunks(path)).sha256)

@@ -6,8 +6,9 @@ from typing import assert_never
 
 from paritrace.compare.checks_result import FORMAT, VERSION, Checked, Evidence, Invariant, Outcome
 from paritrace.compare.result import RunRef
+from paritrace.inference.export_invariants import export_invariants
 from paritrace.inference.trace_invariants import Held, TraceInvariant, trace_invariants
-from paritrace.inference.trace_reading import TraceRead
+from paritrace.inference.trace_reading import ExportRead, TraceRead
 
 LIMITS = (
     "`pass` speaks of what the trace holds: what the profiler dropped without a word cannot be seen",
@@ -17,9 +18,13 @@ LIMITS = (
 WHOLE_TRACE = -1  # of rank and step
 
 
-def checked_trace(read: TraceRead, /, *, path: Path) -> Checked:
+def checked_trace(read: TraceRead | ExportRead, /, *, path: Path) -> Checked:
     """Returns what one trace says about itself. Its run is the file: named by it, with the digest of its bytes."""
-    invariants = tuple(_invariant(one) for one in trace_invariants(read.text, read.facts))
+    if isinstance(read, TraceRead):
+        found = trace_invariants(read.text, read.facts)
+    else:
+        found = export_invariants(read.facts, read.account)
+    invariants = tuple(_invariant(one) for one in found)
     counts = Counter(invariant.status.value for invariant in invariants)
     return Checked(
         format=FORMAT,
