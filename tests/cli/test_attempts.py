@@ -9,10 +9,12 @@ import msgspec
 import pytest
 from click.testing import CliRunner, Result
 
+from paritrace import attempts
 from paritrace.attempts.api import load
 from paritrace.attempts.manifest import Evaluation, Execution, Primary, Stop, StopKind
 from paritrace.cli.attempts import record
 from paritrace.cli.entry import paritrace, status_of
+from paritrace.reports.documents import encoded
 from tests.attempts.written import FAIL, PASS, UNIT_TESTS, attempt, manifest
 from tests.conftest import Golden
 
@@ -151,3 +153,12 @@ def test_at_14_a_look_that_cannot_be_recorded_is_said(place: Path, capsys: pytes
     shutil.rmtree(place.parent)
     record(loaded)
     assert "this look at results is not recorded" in capsys.readouterr().err
+
+
+def test_at_19_python_gives_the_records_that_the_command_prints(place: Path) -> None:
+    loaded = attempts.load(place)
+    printed = called("summarize", str(place), "--details", "--json").stdout_bytes
+    assert printed.strip() == encoded(attempts.summarize(loaded, details=True)).strip()
+    assert called("compare", str(place), "--json").stdout_bytes.strip() == encoded(attempts.compare(loaded)).strip()
+    told = called("explain", str(place), "alpha.costs", "--json").stdout_bytes
+    assert told.strip() == encoded(attempts.explain(loaded, "alpha.costs")).strip()

@@ -139,3 +139,13 @@ def test_at_14_importing_again_keeps_what_a_person_declared(tmp_path: Path, caps
     assert status_of(command) == ExitStatus.DONE
     assert "kept from the m.json that was there: primary" in capsys.readouterr().err
     assert json.loads(place.read_bytes())["primary"]["test"] == "sign_flip"
+
+
+def test_a_hostile_name_does_no_harm_to_the_screen(tmp_path: Path, capsys: Captured) -> None:
+    log = tmp_path / "\x1b[31mred\n.json"
+    log.write_bytes(INSPECT_B.read_bytes())
+    assert status_of(["attempts", "import", "inspect", str(log), "-o", str(tmp_path / "my m.json")]) == ExitStatus.DONE
+    told = capsys.readouterr().out
+    assert "\x1b" not in told
+    assert len(told.splitlines()) == 3
+    assert told.splitlines()[-1] == f"next: paritrace attempts summarize '{tmp_path}/my m.json'"

@@ -165,7 +165,7 @@ def test_planning_refuses_what_cannot_be_recorded(tmp_path: Path) -> None:
         assert refused.value.code == code
 
 
-def test_an_artifact_root_alone_records_nothing_but_what_was_begun(tmp_path: Path) -> None:
+def test_rr_9_an_artifact_root_alone_records_nothing_but_what_was_begun(tmp_path: Path) -> None:
     with Host(ADAPTER, artifacts=tmp_path) as host:
         result = host.invoke("r", input={"do": "echo", "secret": "s3cr3t"}, timeout_seconds=60)
     (read,) = read_records(tmp_path)
@@ -243,7 +243,7 @@ class Told(Primitives):
         super().rename(source, target)
 
 
-def test_the_order_of_a_record_is_exact(tmp_path: Path) -> None:
+def test_rr_3_the_order_of_a_record_is_exact(tmp_path: Path) -> None:
     log: list[str] = []
     made = recorder(tmp_path, log)
     made.files = Files(Told(log))
@@ -378,7 +378,7 @@ def test_a_fault_at_any_file_operation_changes_no_result(tmp_path: Path) -> None
     assert met == {"invocation file", RECORD_WRITE_FAILED}
 
 
-def test_slow_storage_never_shortens_the_adapters_budget(tmp_path: Path) -> None:
+def test_rr_3_slow_storage_never_shortens_the_adapters_budget(tmp_path: Path) -> None:
     slow = threading.Event()
 
     class Slow(Primitives):
@@ -400,7 +400,7 @@ def test_slow_storage_never_shortens_the_adapters_budget(tmp_path: Path) -> None
 SECRET = "s3cr3t-t0k3n"
 
 
-def test_secrets_in_every_field_never_reach_the_disk(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+def test_rr_2_secrets_in_every_field_never_reach_the_disk(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     secrets = {"do": "echo", "prompt": SECRET}
     made = Recorder(context_keys=("task",), agent="a", models={"judge-role": "m"})
     with Host(ADAPTER, artifacts=tmp_path, recorder=made) as host:
@@ -414,7 +414,7 @@ def test_secrets_in_every_field_never_reach_the_disk(tmp_path: Path, capfd: pyte
         assert name in written
 
 
-def test_long_values_are_cut_with_a_mark_and_names_are_whole(tmp_path: Path) -> None:
+def test_rr_11_long_values_are_cut_with_a_mark_and_names_are_whole(tmp_path: Path) -> None:
     role, key = "r" * 300, "k" * 300
     made = Recorder(models={role: "m" * 300}, context_keys=(key,), agent="é" * 300)
     with Host(ADAPTER, artifacts=tmp_path, recorder=made) as host:

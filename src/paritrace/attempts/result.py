@@ -106,7 +106,12 @@ class CostPerPass(Struct, frozen=True):
 
 
 class Durations(Struct, frozen=True):
-    """Times in three scopes that are never combined (AT-11). Sums are over attempts, in seconds."""
+    """Times in three scopes that are never combined (AT-11). Sums are over attempts, in seconds.
+
+    `invocation_union_seconds`: what the invocations of an attempt cover together, overlapping ones once. Attempts that
+    ran beside each other are each counted, for their clocks may be of several machines. `num_overlapping`: invocations
+    that ran beside another one of their own attempt.
+    """
 
     task_seconds: Sum
     invocation_union_seconds: Sum

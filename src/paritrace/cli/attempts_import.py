@@ -1,6 +1,7 @@
 """`paritrace attempts import`: what an evaluation tool left, as a manifest (AT-16)."""
 
 from pathlib import Path
+from shlex import quote
 from typing import TYPE_CHECKING
 
 import click
@@ -75,17 +76,20 @@ def _told(imported: "Imported", output: Path) -> dict[str, object]:
 
 
 def _screen(imported: "Imported", output: Path) -> str:
+    from paritrace.reports.harmless import harmless
     from paritrace.reports.wording import count
 
     manifest = imported.manifest
-    lines = [f"{output}: what {manifest.importer} left, {count(len(manifest.sources), 'file')}, each with its digest"]
+    lines = [
+        f"{harmless(str(output))}: what {manifest.importer} left, {count(len(manifest.sources), 'file')}, each with its digest"
+    ]
     for one in manifest.configurations:
         own = [attempt for attempt in manifest.attempts if attempt.configuration_id == one.id]
         planned = "planned" if one.attempts_complete else "seen; nothing says how many were planned"
         found = {attempt.attempt_id for attempt in own if attempt.present}  # one seen twice is one
         listed = {attempt.attempt_id for attempt in own}
-        lines.append(f"  {one.id}: {count(len(listed), 'attempt')} {planned}, {len(found):,} found")
+        lines.append(f"  {harmless(one.id)}: {count(len(listed), 'attempt')} {planned}, {len(found):,} found")
     if imported.refusals:
         lines.append(f"  not read: {count(len(imported.refusals), 'place')}, see above, or `gaps` of the manifest")
     verb = "compare" if len(manifest.configurations) > 1 else "summarize"
-    return "\n".join([*lines, f"next: paritrace attempts {verb} {output}"])
+    return "\n".join([*lines, f"next: paritrace attempts {verb} {harmless(quote(str(output)))}"])

@@ -143,8 +143,8 @@ def _times(one: OfConfiguration, name: str) -> Part:
         f"{name}: times, in three scopes that are never combined",
         (
             ("task durations", sum_in_words(times.task_seconds, unit="s")),
-            ("invocations", f"{times.num_invocations:,}, {times.num_overlapping:,} overlapping"),
-            ("their union", sum_in_words(times.invocation_union_seconds, unit="s")),
+            ("invocations", f"{times.num_invocations:,}, {times.num_overlapping:,} beside another of their attempt"),
+            ("union, by attempt", sum_in_words(times.invocation_union_seconds, unit="s")),
             ("resource observations", f"{times.num_resources:,}, listed one by one in the details"),
         ),
         level=3,
