@@ -80,9 +80,8 @@ def _screen(imported: "Imported", output: Path) -> str:
     from paritrace.reports.wording import count
 
     manifest = imported.manifest
-    lines = [
-        f"{harmless(str(output))}: what {manifest.importer} left, {count(len(manifest.sources), 'file')}, each with its digest"
-    ]
+    files = count(len(manifest.sources), "file")
+    lines = [f"{harmless(str(output))}: what {manifest.importer} left, {files}, each with its digest"]
     for one in manifest.configurations:
         own = [attempt for attempt in manifest.attempts if attempt.configuration_id == one.id]
         planned = "planned" if one.attempts_complete else "seen; nothing says how many were planned"
