@@ -3,10 +3,12 @@
 from io import BytesIO
 from typing import Any
 
+import numpy as np
 import pyarrow.parquet as pq
 import pytest
 from msgspec.structs import replace
 
+from paritrace.compare.call_blocks import Coded, block_of
 from paritrace.compare.rows import CallRow, Side
 from paritrace.reports import parquet
 from tests.reports import call_rows
@@ -87,3 +89,27 @@ def test_same_rows_make_the_same_bytes() -> None:
     parquet.write_calls(call_rows.rows(), first, schemes=SCHEMES)
     parquet.write_calls(call_rows.rows(), second, schemes=SCHEMES)
     assert first.getvalue() == second.getvalue()
+
+
+def test_two_ids_of_one_word_are_one_word_of_the_table() -> None:
+    rows = [call_rows.rows()[0]] * 3
+    block = block_of(rows)
+    words = Coded(np.array([1, 2, 0]), ("a", "b", "b"))
+    block = type(block)(
+        calls={**block.calls, "module": words}, first=block.first, slots=block.slots, summaries=block.summaries
+    )
+    coded_sink, plain_sink = BytesIO(), BytesIO()
+    parquet.write_calls(list(block.rows()), plain_sink, schemes={})
+    parquet.write_blocks([[block]], coded_sink, schemes={})
+    assert coded_sink.getvalue() == plain_sink.getvalue()
+    table: list[dict[str, Any]] = pq.read_table(coded_sink).to_pylist()
+    assert [row["module"] for row in table] == ["b", "b", "a"]
+
+
+@pytest.mark.parametrize("cut", [0, 1, 4, 10])
+def test_where_blocks_are_cut_does_not_show(cut: int) -> None:
+    rows: list[CallRow] = call_rows.rows()
+    whole, parts = BytesIO(), BytesIO()
+    parquet.write_blocks([[block_of(rows)]], whole, schemes={})
+    parquet.write_blocks([[block_of(rows[:cut]), block_of(rows[cut:])]], parts, schemes={})
+    assert parts.getvalue() == whole.getvalue()

@@ -10,6 +10,7 @@ from msgspec.structs import astuple
 
 from paritrace.compare.lookups import distinct
 from paritrace.evidence.call_batches import (
+    BITS_DIGITS,
     CALL_FIELDS,
     COLUMNS,
     FROM_ORIGIN,
@@ -177,6 +178,15 @@ class CallColumns(Sequence[Call]):
         """The bits of a slot as they were recorded."""
         odd = int(self._columns["odd"][place])
         return f"{int(self._columns['bits'][place]):016x}" if odd == PLAIN else self.odd_values[odd - 1]
+
+    def bits_between(self, start: int, end: int) -> list[Bits]:
+        """The bits of the slots from one place to another."""
+        digits = self._columns["bits"][start:end].astype(">u8").tobytes().hex()
+        found: list[Bits] = [digits[at : at + BITS_DIGITS] for at in range(0, len(digits), BITS_DIGITS)]
+        odd = self._columns["odd"][start:end]
+        for place in np.flatnonzero(odd != PLAIN).tolist():
+            found[place] = self.odd_values[int(odd[place]) - 1]
+        return found
 
     def __len__(self) -> int:
         return len(self._columns["id"]) if self._columns else sum(map(len, self._growing)) + self._num_waiting

@@ -1,23 +1,23 @@
-"""Every call of both sides as a row, made one by one when read (CP-3c, CP-16)."""
+"""Every call of both sides as a row, made many at a time when read (CP-3c, CP-16)."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import NamedTuple
 
-from msgspec.structs import replace
+import numpy as np
 
-from paritrace.compare.agreement import JudgedSlot, judged_slots
-from paritrace.compare.blames import Blame, Root
-from paritrace.compare.fields import difference_of
-from paritrace.compare.kept_slots import KeptSlots, Where
+from paritrace.compare.blames import Root
+from paritrace.compare.call_blocks import CallBlock, Coded, Column, coded
+from paritrace.compare.call_facts import CallFacts
+from paritrace.compare.kept_slots import KeptSlots
+from paritrace.compare.lookups import Numbers, pairs_of
 from paritrace.compare.ranks import RankComparison
-from paritrace.compare.result import Agreement, DifferenceClass, Group, Status
-from paritrace.compare.rows import CallRow, Correspondence, SlotRow
+from paritrace.compare.result import Group
+from paritrace.compare.rows import CallRow, Correspondence
 from paritrace.compare.rows import Side as RowSide
-from paritrace.compare.slots import Order, memory_order
+from paritrace.compare.slot_blocks import SlotFacts
 from paritrace.compare.translate import Side
-from paritrace.evidence.calls import Call, Kind, Slot
 
-SOURCES = frozenset({Group.ORIGINATES, Group.CONTAINS})
+BLOCK = 1024  # rows made at once where they are read one by one
+CORRESPONDENCES = (Correspondence.UNDETERMINED, Correspondence.PAIRED)
 
 
 class RankRows:
@@ -47,198 +47,141 @@ class CallRows:
         self._regrouped = regrouped
 
     def __iter__(self) -> Iterator[CallRow]:
+        for blocks in self.batches(BLOCK):
+            for block in blocks:
+                yield from block.rows()
+
+    def batches(self, size: int) -> Iterator[list[CallBlock]]:
+        """The same as columns: so many rows at a time, in blocks that are each of one side and rank."""
+        waiting: list[CallBlock] = []
+        room = size
         for rank, regrouped in zip(self._ranks, self._regrouped, strict=True):
-            compared = rank.comparison()
+            facts = CallFacts(rank.comparison(), regrouped=regrouped)
             for side in (0, 1):
-                spelled = _Spelling(compared, side, regrouped=regrouped, kept=self._kept)
-                for index, call in enumerate(spelled.side.calls):
-                    yield spelled.row(index, call)
+                spelled = _Spelling(facts, side, kept=self._kept)
+                start, total = 0, len(spelled.side.calls)
+                while start < total:
+                    end = min(start + room, total)
+                    waiting.append(spelled.block(start, end))
+                    start, room = end, room - (end - start)
+                    if not room:
+                        yield waiting
+                        waiting, room = [], size
+            del facts, spelled  # before the next rank is compared: memory holds one
+        if waiting:
+            yield waiting
 
 
 class _Spelling:
     """Spells the rows of one side of one rank; keys are told in the baseline's words where they correspond."""
 
-    def __init__(
-        self, of: RankComparison, side: int, *, regrouped: Mapping[Root, Group], kept: KeptSlots | None
-    ) -> None:
-        self._of = of
-        self._kept = kept if kept is not None and kept.any else None
-        self._regrouped = regrouped  # what other ranks made of this rank's origins
+    def __init__(self, facts: CallFacts, side: int, *, kept: KeptSlots | None) -> None:
+        of = facts.of
+        self._facts = facts
         self._number = side
         self.side: Side = (of.sides.baseline, of.sides.candidate)[side]
+        self._others = (of.sides.candidate, of.sides.baseline)[side].calls.column("id")
         pairing = of.sides.pairing
-        self._partners = pairing.partner_a if side == 0 else pairing.partner_b
-        self._keys = _key_texts(of)
-        self._scopes: dict[int, str] = {}
-        self._streams: dict[tuple[int, int], str] = {}
-        self._scalars: dict[int, str] = {}
-        self._strides: dict[int, tuple[int, ...]] = {}
+        self._partners = np.asarray(pairing.partner_a if side == 0 else pairing.partner_b)
+        self._keys = np.asarray(self.side.records.keys)
+        self._reordered = np.array(sorted(pairing.reordered), np.int64)
+        self._slots = SlotFacts(facts, side, kept=kept)
 
-    def row(self, index: int, call: Call) -> CallRow:
-        """The row of one call."""
-        of, side = self._of, self.side
-        partner = self._partners[index]
-        step, microbatch, phase = side.context_of(index)
-        site = side.recorded.sites[call.site]
-        ours = index if self._number == 0 else partner
-        paired = partner >= 0
-        judgement = self._judgement(ours) if paired else _UNPAIRED
-        return CallRow(
-            side=RowSide.BASELINE if self._number == 0 else RowSide.CANDIDATE,
-            rank=of.rank,
-            session_id=side.recorded.session.session_id,
-            record_id=call.id,
-            step=step,
-            microbatch=microbatch,
-            phase=phase,
-            level=side.level_of(index).value,
-            function=side.recorded.functions[call.function].name,
-            file=site.file,
-            line=site.line,
-            module=side.module_of(index),
-            stream=self._stream(index, call),
-            scope=self._scope(call),
-            key=self._keys[side.records.keys[index]],
-            status=of.verdicts.status(ours) if paired else Status.UNALIGNED,
-            correspondence=Correspondence.PAIRED if paired else Correspondence.UNDETERMINED,
-            basis=of.sides.pairing.basis[ours] if paired else None,
-            reason=None if paired else of.reasons[self._number][index],
-            partner=self._other().calls.values("id")[partner] if paired else -1,
-            reordered=paired and ours in of.sides.pairing.reordered,
-            difference_class=judgement.difference_class,
-            group=self._group(ours) if paired else None,
-            slots=self._slots(call, judgement, index),
-            scalars=self._scalars_of(call),
-            thread=side.recorded.names.get(call.thread, "main"),
-            start_ns=call.start_ns,
-            duration_ns=call.duration_ns,
-        )
-
-    def _scalars_of(self, call: Call) -> str:
-        if call.scalars not in self._scalars:
-            known = self.side.recorded.scalars.get(call.scalars)
-            told = () if known is None else (f"{name}={value}" for name, value in sorted(known.values.items()))
-            self._scalars[call.scalars] = ", ".join(told)
-        return self._scalars[call.scalars]
-
-    def _strides_of(self, kind: Kind) -> tuple[int, ...]:
-        if kind.id not in self._strides:
-            row_major = memory_order(kind) == Order(tuple(d for d, size in enumerate(kind.shape) if size > 1), ())
-            self._strides[kind.id] = () if row_major else kind.strides
-        return self._strides[kind.id]
-
-    def _other(self) -> Side:
-        return (self._of.sides.candidate, self._of.sides.baseline)[self._number]
-
-    def _scope(self, call: Call) -> str:
-        """The path of module entries from the root, each with its nth call."""
-        if call.scope not in self._scopes:
-            scopes = self.side.recorded.scopes
-            path: list[str] = []
-            scope = scopes.get(call.scope)
-            while scope is not None:
-                path.append(f"{scope.module}#{scope.nth}")
-                scope = scopes.get(scope.parent)
-            self._scopes[call.scope] = "/".join(reversed(path))
-        return self._scopes[call.scope]
-
-    def _stream(self, index: int, call: Call) -> str:
-        known = self._streams.get((call.context, call.thread))
-        if known is None:
-            step, microbatch, phase = self.side.context_of(index)
-            thread = self.side.recorded.names.get(call.thread, "main")
-            known = f"step {step}, micro-batch {microbatch}, {phase}, {thread}"
-            self._streams[call.context, call.thread] = known
-        return known
-
-    def _group(self, ours: int) -> Group | None:
-        blame: Blame | None = self._of.origins.blames.get(ours)
-        if blame is None:
-            return None
-        return self._regrouped.get(blame.root, blame.group) if blame.root and blame.group in SOURCES else blame.group
-
-    def _judgement(self, ours: int) -> "_Judgement":
-        """The agreement of each slot of a pair and the class of its difference, from one look at its slots."""
-        verdict = self._of.verdicts.verdicts.get(ours)
-        if verdict is None:
-            return _EQUAL
-        sides = self._of.sides
-        theirs = sides.pairing.partner_a[ours]
-        found = {d: tuple(judged_slots(sides, ours, theirs, direction=d)) for d in ("i", "o")}
-        agreements = {
-            (direction, (slot.place_a, slot.place_b)[self._number]): slot.judged.agreement
-            for direction, slots in found.items()
-            for slot in slots
+    def block(self, start: int, end: int) -> CallBlock:
+        """The rows of the calls from one index to another."""
+        partners = self._partners[start:end]
+        ours = np.where(partners >= 0, np.arange(start, end) if self._number == 0 else partners, -1)
+        columns: dict[str, Column] = {
+            **self._recorded(slice(start, end)),
+            **self._judged(ours),
+            "partner": self._partners_of(partners),
+            "reason": self._reasons(start, partners),
         }
-        if not verdict.differs:
-            return _Judgement(agreements, None, None)
-        return _Judgement(agreements, None, self._class_of(found["o" if verdict.outputs else "i"]))
+        first, slots, summaries = self._slots.block(start, end, ours=ours)
+        return CallBlock(calls=columns, first=first, slots=slots, summaries=summaries)
 
-    def _class_of(self, slots: Sequence[JudgedSlot]) -> DifferenceClass:
-        names = self._of.sides.baseline.recorded.names
-        for slot in slots:
-            if slot.judged.agreement is Agreement.DIFFERENT and slot.pair is not None:
-                return difference_of(names[slot.pair.baseline.name], slot.pair).difference_class
-        return DifferenceClass.SCALARS
+    def _recorded(self, span: slice) -> dict[str, Column]:
+        """What is of the call alone."""
+        side, recorded = self.side, self.side.recorded
+        ids = {
+            name: side.calls.column(name)[span]
+            for name in ("context", "function", "site", "scope", "thread", "scalars")
+        }
+        contexts = coded(ids["context"], recorded.contexts.__getitem__)
+        functions = coded(ids["function"], recorded.functions.__getitem__)
+        sites = coded(ids["site"], recorded.sites.__getitem__)
+        scopes = coded(ids["scope"], int)
+        nobody = np.zeros(len(ids["context"]), np.int8)
+        return {
+            "side": Coded(nobody, (RowSide.BASELINE if self._number == 0 else RowSide.CANDIDATE,)),
+            "rank": Coded(nobody, (self._facts.of.rank,)),
+            "session_id": Coded(nobody, (recorded.session.session_id,)),
+            "record_id": side.calls.column("id")[span],
+            "step": contexts.map(lambda context: context.step),
+            "microbatch": contexts.map(lambda context: context.microbatch),
+            "phase": contexts.map(lambda context: context.phase.value),
+            "level": functions.map(lambda function: function.level.value),
+            "function": functions.map(lambda function: function.name),
+            "file": sites.map(lambda site: site.file),
+            "line": sites.map(lambda site: site.line),
+            "module": scopes.map(lambda scope: side.scope_paths[side.scope_of[scope]]),
+            "scope": scopes.map(self._scope),
+            "stream": self._streams(ids["context"], ids["thread"]),
+            "key": coded(self._keys[span], self._facts.keys.__getitem__),
+            "scalars": coded(ids["scalars"], self._scalars),
+            "thread": coded(ids["thread"], self._thread),
+            "start_ns": side.calls.column("start_ns")[span],
+            "duration_ns": side.calls.column("duration_ns")[span],
+        }
 
-    def _slots(self, call: Call, judgement: "_Judgement", index: int) -> tuple[SlotRow, ...]:
-        found = tuple(
-            self._slot(call, direction, place, slot, judgement)
-            for direction, slots in (("i", call.inputs), ("o", call.outputs))
-            for place, slot in enumerate(slots)
-        )
-        return found if self._kept is None else tuple(self._with_figures(slot, index, self._kept) for slot in found)
+    def _judged(self, ours: Numbers) -> dict[str, Column]:
+        """What is of the pair; `ours` is the baseline's index, -1 of a call without a partner."""
+        facts = self._facts
+        return {
+            "status": Coded(facts.statuses.codes[ours], facts.statuses.values),
+            "correspondence": Coded((ours >= 0).astype(np.int8), CORRESPONDENCES),
+            "basis": Coded(facts.bases.codes[ours], facts.bases.values),
+            "reordered": np.isin(ours, self._reordered),
+            "difference_class": Coded(facts.classes.codes[ours], facts.classes.values),
+            "group": Coded(facts.groups.codes[ours], facts.groups.values),
+        }
 
-    def _with_figures(self, slot: SlotRow, index: int, kept: KeptSlots) -> SlotRow:
-        """The figures of a slot that differs and that both runs keep whole (CP-11)."""
-        if slot.agreement is not Agreement.DIFFERENT:
-            return slot
-        ids = (self.side.calls[index].id, self._other().calls[self._partners[index]].id)
-        calls = ids if self._number == 0 else (ids[1], ids[0])
-        where = Where(self._of.rank, calls, slot.direction, slot.name, self._module_of_baseline(index))
-        return replace(slot, figures=kept.told(where).figures)
+    def _partners_of(self, partners: Numbers) -> Numbers:
+        found = np.full(len(partners), -1, np.int64)
+        found[partners >= 0] = self._others[partners[partners >= 0]]
+        return found
 
-    def _module_of_baseline(self, index: int) -> str:
-        return self._of.sides.baseline.module_of(index if self._number == 0 else self._partners[index])
+    def _reasons(self, start: int, partners: Numbers) -> Column:
+        reasons = self._facts.of.reasons[self._number]
+        free: list[int] = (np.flatnonzero(partners < 0) + start).tolist()
+        given = [reasons[index] for index in free]
+        values = (None, *dict.fromkeys(given))
+        codes = np.zeros(len(partners), np.int8)
+        codes[partners < 0] = [values.index(reason) for reason in given]
+        return Coded(codes, values)
 
-    def _slot(self, call: Call, direction: str, place: int, slot: Slot, judgement: "_Judgement") -> SlotRow:
-        kind = self.side.recorded.kinds[slot.kind]
-        detail = self.side.recorded.details.get((call.id, direction, place))
-        return SlotRow(
-            direction=direction,
-            name=self.side.recorded.names[slot.name],
-            dtype=kind.dtype,
-            shape=kind.shape,
-            logical_nbytes=kind.logical_nbytes,
-            bits=slot.bits,
-            xor="" if detail is None else detail.xor,
-            regions="" if detail is None else detail.regions,
-            elements="" if detail is None else detail.elements,
-            agreement=judgement.agreements.get((direction, place), judgement.otherwise),
-            strides=self._strides_of(kind),
-            semantics="" if detail is None or detail.semantics is None else detail.semantics,
-        )
+    def _streams(self, contexts: Numbers, threads: Numbers) -> Column:
+        pairs, where = pairs_of(contexts, threads)
+        return Coded(where, [self._stream(context, thread) for context, thread in pairs])
 
+    def _stream(self, context: int, thread: int) -> str:
+        of = self.side.recorded.contexts[context]
+        return f"step {of.step}, micro-batch {of.microbatch}, {of.phase.value}, {self._thread(thread)}"
 
-class _Judgement(NamedTuple):
-    """Agreement by direction and place; `otherwise` of a slot that is not listed."""
+    def _thread(self, thread: int) -> str:
+        return self.side.recorded.names.get(thread, "main")
 
-    agreements: Mapping[tuple[str, int], Agreement]
-    otherwise: Agreement | None
-    difference_class: DifferenceClass | None
+    def _scalars(self, number: int) -> str:
+        known = self.side.recorded.scalars.get(number)
+        told = () if known is None else (f"{name}={value}" for name, value in sorted(known.values.items()))
+        return ", ".join(told)
 
-
-_EQUAL = _Judgement({}, Agreement.EQUAL, None)
-_UNPAIRED = _Judgement({}, None, None)
-
-
-def _key_texts(of: RankComparison) -> dict[object, str]:
-    """Each key in words: as the baseline spells it, or the candidate where only it has the key."""
-    texts: dict[object, str] = {}
-    for name, side in (("baseline", of.sides.baseline), ("candidate", of.sides.candidate)):
-        for index, key in enumerate(side.records.keys):
-            if key not in texts:
-                site = side.recorded.sites[side.calls.values("site")[index]]
-                function = side.recorded.functions[side.calls.values("function")[index]].name
-                texts[key] = f"{function} at {site.file}:{site.line} ({name}'s line)"
-    return texts
+    def _scope(self, number: int) -> str:
+        """The path of module entries from the root, each with its nth call."""
+        scopes = self.side.recorded.scopes
+        path: list[str] = []
+        scope = scopes.get(number)
+        while scope is not None:
+            path.append(f"{scope.module}#{scope.nth}")
+            scope = scopes.get(scope.parent)
+        return "/".join(reversed(path))

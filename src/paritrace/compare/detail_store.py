@@ -81,6 +81,23 @@ class DetailStore(Mapping[Key, Detail]):
         last = dict(zip(zip(places.tolist(), (slots[wanted] // 2).tolist(), strict=True), wanted.tolist(), strict=True))
         return [key for key, which in last.items() if degenerate[which]]
 
+    def about(self, calls: Numbers) -> Numbers:
+        """Of each of these ids whether a slot of the call may have a summary."""
+        self._settle()
+        found: Numbers = np.searchsorted(self._sorted, calls) < np.searchsorted(self._sorted, calls, side="right")
+        return found | np.isin(calls, [call for call, _, _ in self._odd]) if self._odd else found
+
+    def of_calls(self, calls: Numbers) -> Iterator[tuple[int, str, int, Detail]]:
+        """Place in `calls`, side, slot and summary of all that is kept of these ids; the one that counts comes last."""
+        self._settle()
+        for place, call in enumerate(calls.tolist()) if self._odd else ():
+            yield from ((place, *key[1:], detail) for key, detail in self._odd.items() if key[0] == call)
+        low, high = (np.searchsorted(self._sorted, calls, side=side) for side in ("left", "right"))
+        for place in np.flatnonzero(low < high).tolist():
+            for which in self._order[low[place] : high[place]].tolist():
+                slot = int(self._columns[1][which])
+                yield place, SIDES[slot % 2], slot // 2, self._at(which)
+
     def __getitem__(self, key: Key) -> Detail:
         which = self._which(key)
         return self._odd[key] if which < 0 else self._at(which)

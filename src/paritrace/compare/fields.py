@@ -1,6 +1,7 @@
 """The class of a difference between two slots, the first that applies, with its size where it can be told (CP-7)."""
 
 from collections.abc import Callable
+from typing import NamedTuple
 
 from msgspec.structs import replace
 
@@ -36,12 +37,32 @@ def difference_of(name: str, pair: SlotPair) -> SlotDifference:
         return SlotDifference(
             name, DifferenceClass.BITS_ONLY, _bits(pair.baseline.bits), _bits(pair.candidate.bits), note=NO_DETAIL
         )
-    found = next((told for rule in _RULES if (told := rule(name, pair, values)) is not None), None)
-    return _folded(found or _values(name, pair, values), ours, theirs)
+    rule = next((rule for rule in _RULES if rule.holds(pair, values)), _OTHERWISE)
+    return _folded(rule.told(name, pair, values), ours, theirs)
+
+
+def class_of(pair: SlotPair) -> DifferenceClass:
+    """The class that `difference_of` tells, without what it tells beside it."""
+    first, second = pair.kinds
+    if first.shape != second.shape:
+        return DifferenceClass.SHAPE
+    if first.dtype != second.dtype:
+        return DifferenceClass.DTYPE
+    if any(detail is None for detail in pair.details):
+        return DifferenceClass.BITS_ONLY
+    values = _sampled(pair)
+    return next((rule for rule in _RULES if rule.holds(pair, values)), _OTHERWISE).of
 
 
 NO_DETAIL = "only fingerprints were recorded here; capture with --level module for sizes"
-Rule = Callable[[str, SlotPair, Sampled | None], SlotDifference | None]
+
+
+class Rule(NamedTuple):
+    """One class: when a pair with summaries on both sides is of it, and what is told then."""
+
+    of: DifferenceClass
+    holds: Callable[[SlotPair, Sampled | None], bool]
+    told: Callable[[str, SlotPair, Sampled | None], SlotDifference]
 
 
 def _folded(found: SlotDifference, ours: Detail, theirs: Detail) -> SlotDifference:
@@ -74,137 +95,151 @@ def _sampled(pair: SlotPair) -> Sampled | None:
 def _dtype(name: str, pair: SlotPair, values: Sampled | None) -> SlotDifference:
     first, second = pair.kinds
     found = SlotDifference(name, DifferenceClass.DTYPE, kind_text(first), kind_text(second))
-    return found if values is None else _sized(found, pair, values)
+    return _with_sizes(found, pair, values)
 
 
-def _non_finite(name: str, pair: SlotPair, _: Sampled | None) -> SlotDifference | None:
+def _is_non_finite(pair: SlotPair, _: Sampled | None) -> bool:
     ours, theirs = _details(pair)
     left, right = _infinite(ours.counts), _infinite(theirs.counts)
-    if left is None or right is None or left == right:
-        return None
-    return SlotDifference(
-        name, DifferenceClass.NON_FINITE_APPEARED, _told(left), _told(right), byte_ranges=_ranges(pair)
-    )
+    return left is not None and right is not None and left != right
 
 
-def _other_order(name: str, pair: SlotPair, values: Sampled | None) -> SlotDifference | None:
+def _non_finite(name: str, pair: SlotPair, _: Sampled | None) -> SlotDifference:
+    told = [_told(infinite) for of in _details(pair) if (infinite := _infinite(of.counts)) is not None]
+    return SlotDifference(name, DifferenceClass.NON_FINITE_APPEARED, told[0], told[1], byte_ranges=_ranges(pair))
+
+
+def _is_other_order(pair: SlotPair, values: Sampled | None) -> bool:
     ours, theirs = _details(pair)
     if not ours.elements or ours.elements != theirs.elements or values is None:
-        return None
-    if num_distinct(values) < min(MIN_DISTINCT_FOR_ORDER, pair.kinds[0].num_elements) or _few(pair):
-        return None
-    told = f"elements {ours.elements[:8]}"
+        return False
+    return num_distinct(values) >= min(MIN_DISTINCT_FOR_ORDER, pair.kinds[0].num_elements) and not _few(pair)
+
+
+def _other_order(name: str, pair: SlotPair, values: Sampled | None) -> SlotDifference:
+    told = f"elements {_details(pair)[0].elements[:8]}"
     found = SlotDifference(name, DifferenceClass.SAME_ELEMENTS_OTHER_ORDER, told, told)
-    return _sized(found, pair, values)
+    return found if values is None else _sized(found, pair, values)
 
 
 def _few(pair: SlotPair) -> bool:
     return pair.kinds[0].num_elements < MIN_DISTINCT_FOR_ORDER
 
 
-def _same_values(name: str, pair: SlotPair, values: Sampled | None) -> SlotDifference | None:
+def _is_same_values(pair: SlotPair, values: Sampled | None) -> bool:
     """Equal numbers in other bits can be told only when nothing but the zeros' signs (or NaN payloads) can differ."""
     ours, theirs = _details(pair)
     if values is None or not same_values(values) or ours.counts is None or theirs.counts is None:
-        return None
+        return False
     moments_agree = ours.moments == theirs.moments and _without_zeros(ours.counts) == _without_zeros(theirs.counts)
     zeros_differ = ours.counts.negative_zero != theirs.counts.negative_zero
     all_sampled = pair.kinds[0].num_elements <= values.baseline.size
-    if not moments_agree or not (zeros_differ or all_sampled):
-        return None
+    return moments_agree and (zeros_differ or all_sampled)
+
+
+def _same_values(name: str, pair: SlotPair, _: Sampled | None) -> SlotDifference:
+    told = [f"{of.counts.negative_zero} negative zeros" for of in _details(pair) if of.counts is not None]
     return SlotDifference(
         name,
         DifferenceClass.SAME_VALUES_OTHER_BITS,
-        f"{ours.counts.negative_zero} negative zeros",
-        f"{theirs.counts.negative_zero} negative zeros",
+        told[0],
+        told[1],
         num_samples_differing=_num_differing(pair),
         byte_ranges=_ranges(pair),
     )
 
 
-def _signs(name: str, pair: SlotPair, values: Sampled | None) -> SlotDifference | None:
+def _is_signs(pair: SlotPair, values: Sampled | None) -> bool:
     ours, theirs = _details(pair)
     if values is None or not signs_only(values) or ours.moments is None or theirs.moments is None:
-        return None
-    if ours.moments.sum_squares != theirs.moments.sum_squares:
-        return None
-    return _sized(_plain(name, DifferenceClass.SIGNS_ONLY, pair), pair, values)
+        return False
+    return ours.moments.sum_squares == theirs.moments.sum_squares
 
 
-def _scale(name: str, pair: SlotPair, values: Sampled | None) -> SlotDifference | None:
+def _signs(name: str, pair: SlotPair, values: Sampled | None) -> SlotDifference:
+    return _with_sizes(_plain(name, DifferenceClass.SIGNS_ONLY, pair), pair, values)
+
+
+def _is_scale(_: SlotPair, values: Sampled | None) -> bool:
+    return values is not None and constant_scale(values) is not None
+
+
+def _scale(name: str, pair: SlotPair, values: Sampled | None) -> SlotDifference:
     factor = None if values is None else constant_scale(values)
-    if values is None or factor is None:
-        return None
-    found = _sized(_plain(name, DifferenceClass.CONSTANT_SCALE, pair), pair, values)
+    assert factor is not None  # `_is_scale` said so
+    found = _with_sizes(_plain(name, DifferenceClass.CONSTANT_SCALE, pair), pair, values)
     return _with_note(found, f"x{factor:.6g}")
 
 
-def _narrower(name: str, pair: SlotPair, values: Sampled | None) -> SlotDifference | None:
-    """One side went through bfloat16: every element's low bits are zero there, and not on the other side."""
+def _narrow_sides(pair: SlotPair) -> tuple[bool, bool] | None:
+    """Of which sides every element fits bfloat16; None where that was not counted."""
     ours, theirs = _details(pair)
-    if pair.kinds[0].dtype != "float32" or values is None or ours.counts is None or theirs.counts is None:
+    if pair.kinds[0].dtype != "float32" or ours.counts is None or theirs.counts is None:
         return None
     total = pair.kinds[0].num_elements
-    narrow = (ours.counts.low_bits_zero == total, theirs.counts.low_bits_zero == total)
-    if narrow[0] == narrow[1]:
-        return None
-    side = "baseline" if narrow[0] else "candidate"
-    found = _sized(_plain(name, DifferenceClass.NARROWER_DTYPE, pair), pair, values)
+    return (ours.counts.low_bits_zero == total, theirs.counts.low_bits_zero == total)
+
+
+def _is_narrower(pair: SlotPair, values: Sampled | None) -> bool:
+    """One side went through bfloat16: every element's low bits are zero there, and not on the other side."""
+    narrow = _narrow_sides(pair)
+    return values is not None and narrow is not None and narrow[0] != narrow[1]
+
+
+def _narrower(name: str, pair: SlotPair, values: Sampled | None) -> SlotDifference:
+    side = "baseline" if _narrow_sides(pair) == (True, False) else "candidate"
+    found = _with_sizes(_plain(name, DifferenceClass.NARROWER_DTYPE, pair), pair, values)
     return _with_note(found, f"every element of the {side} fits bfloat16")
 
 
-def _discrete(name: str, pair: SlotPair, values: Sampled | None) -> SlotDifference | None:
-    """Integers and bools that differ are choices, not magnitudes: how many, not how far."""
+def _is_discrete(pair: SlotPair, _: Sampled | None) -> bool:
     component = dtype_of(pair.kinds[0].dtype).component
-    if component is None or component in _FLOATS or pair.kinds[0].dtype.startswith(("float8", "complex")):
-        return None
+    if component is None or component in _FLOATS:
+        return False
+    return not pair.kinds[0].dtype.startswith(("float8", "complex"))
+
+
+def _discrete(name: str, pair: SlotPair, values: Sampled | None) -> SlotDifference:
+    """Integers and bools that differ are choices, not magnitudes: how many, not how far."""
     differing = _num_differing(pair)
     told = "not estimable" if values is None else f"{differing} of {values.baseline.size} sampled elements"
     found = _plain(name, DifferenceClass.DISCRETE_CHOICE, pair)
-    return _with_note(
-        SlotDifference(
-            found.slot,
-            found.difference_class,
-            found.baseline,
-            found.candidate,
-            num_samples_differing=differing,
-            byte_ranges=_ranges(pair),
-        ),
-        f"{told} differ",
-    )
+    return replace(found, num_samples_differing=differing, note=f"{told} differ")
 
 
-def _sparse(name: str, pair: SlotPair, values: Sampled | None) -> SlotDifference | None:
-    if values is None or _num_differing(pair) != 0:
-        return None
+def _is_sparse(pair: SlotPair, values: Sampled | None) -> bool:
+    return values is not None and _num_differing(pair) == 0
+
+
+def _sparse(name: str, pair: SlotPair, _: Sampled | None) -> SlotDifference:
     found = _plain(name, DifferenceClass.SPARSE_OR_BELOW_SAMPLING, pair)
-    return SlotDifference(
-        found.slot,
-        found.difference_class,
-        found.baseline,
-        found.candidate,
-        num_samples_differing=0,
-        byte_ranges=_ranges(pair),
-        note="no sampled element differs: few elements do",
-    )
+    return replace(found, num_samples_differing=0, note="no sampled element differs: few elements do")
+
+
+def _always(_pair: SlotPair, _of: Sampled | None) -> bool:
+    return True
 
 
 def _values(name: str, pair: SlotPair, values: Sampled | None) -> SlotDifference:
-    found = _plain(name, DifferenceClass.VALUES, pair)
+    return _with_sizes(_plain(name, DifferenceClass.VALUES, pair), pair, values)
+
+
+def _with_sizes(found: SlotDifference, pair: SlotPair, values: Sampled | None) -> SlotDifference:
     return found if values is None else _sized(found, pair, values)
 
 
 _FLOATS = frozenset({Component.FLOAT64, Component.FLOAT32, Component.FLOAT16, Component.BFLOAT16})
-_RULES: tuple[Rule, ...] = (
-    _non_finite,
-    _other_order,
-    _same_values,
-    _signs,
-    _scale,
-    _narrower,
-    _discrete,
-    _sparse,
+_RULES = (
+    Rule(DifferenceClass.NON_FINITE_APPEARED, _is_non_finite, _non_finite),
+    Rule(DifferenceClass.SAME_ELEMENTS_OTHER_ORDER, _is_other_order, _other_order),
+    Rule(DifferenceClass.SAME_VALUES_OTHER_BITS, _is_same_values, _same_values),
+    Rule(DifferenceClass.SIGNS_ONLY, _is_signs, _signs),
+    Rule(DifferenceClass.CONSTANT_SCALE, _is_scale, _scale),
+    Rule(DifferenceClass.NARROWER_DTYPE, _is_narrower, _narrower),
+    Rule(DifferenceClass.DISCRETE_CHOICE, _is_discrete, _discrete),
+    Rule(DifferenceClass.SPARSE_OR_BELOW_SAMPLING, _is_sparse, _sparse),
 )
+_OTHERWISE = Rule(DifferenceClass.VALUES, _always, _values)
 
 
 def _plain(name: str, difference_class: DifferenceClass, pair: SlotPair) -> SlotDifference:

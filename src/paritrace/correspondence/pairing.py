@@ -17,11 +17,11 @@ Places = npt.NDArray[np.int64]
 
 
 class Bases(Mapping[int, Basis]):
-    """Why each record of `a` is paired, a byte for each; those without a partner have none."""
+    """Why each record of `a` is paired, a byte for each in `codes`: 1 + its place in `BASES`, 0 without a partner."""
 
     def __init__(self, size: int) -> None:
-        self._codes = np.zeros(size, dtype=np.uint8)
-        self._single = self._codes.data
+        self.codes = np.zeros(size, dtype=np.uint8)
+        self._single = self.codes.data
 
     def __getitem__(self, i: int) -> Basis:
         code = self._single[i] if 0 <= i < len(self._single) else 0
@@ -34,18 +34,18 @@ class Bases(Mapping[int, Basis]):
 
     def set_all(self, places: Places, basis: Basis) -> None:
         """Give many records one basis."""
-        self._codes[places] = CODES[basis]
+        self.codes[places] = CODES[basis]
 
     def counts(self) -> Counter[Basis]:
         """How many pairs stand on each basis."""
-        counts = np.bincount(self._codes, minlength=len(BASES) + 1).tolist()
+        counts = np.bincount(self.codes, minlength=len(BASES) + 1).tolist()
         return Counter({basis: count for basis, count in zip(BASES, counts[1:], strict=True) if count})
 
     def __iter__(self) -> Iterator[int]:
-        return iter(np.flatnonzero(self._codes).tolist())
+        return iter(np.flatnonzero(self.codes).tolist())
 
     def __len__(self) -> int:
-        return int(np.count_nonzero(self._codes))
+        return int(np.count_nonzero(self.codes))
 
 
 @dataclass(slots=True)

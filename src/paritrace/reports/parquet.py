@@ -1,16 +1,19 @@
 """calls.parquet: every call of both sides with its counterpart, status and fingerprints, in bounded batches (CP-16)."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from io import RawIOBase
-from itertools import accumulate, islice
+from itertools import islice
 from typing import Any, Protocol
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from paritrace.compare.call_blocks import CallBlock, Coded, Column, Summary, block_of, items, mapped
+from paritrace.compare.callrows import CallRows
 from paritrace.compare.element_figures import ElementFigures
-from paritrace.compare.rows import CallRow, SlotRow
+from paritrace.compare.rows import CallRow, Correspondence, Validation
 from paritrace.evidence.fingerprints import region_ranges
 from paritrace.evidence.gaps import Gap
 
@@ -99,9 +102,7 @@ SCHEMA = pa.schema(
     ]
 )
 KNOWN_FROM_0 = ("partner", "start_ns", "duration_ns")  # a row says -1 where there is none, a table null
-PLAIN = tuple(
-    name for name in SCHEMA.names if name not in {*KNOWN_FROM_0, "slots"}
-)  # columns that are a field as it is
+VALIDATIONS = {Correspondence.PAIRED: Validation.UNREVIEWED, Correspondence.UNDETERMINED: None}
 
 
 class Sink(Protocol):
@@ -118,92 +119,126 @@ def write_calls(rows: Iterable[CallRow], /, sink: Sink, *, schemes: Mapping[str,
         sink: takes the bytes in order.
         schemes: role -> scheme of the fingerprints (`bits`, `elements`), written beside each of them (CP-24).
     """
+    return write_blocks(_batches(rows), sink, schemes=schemes)
+
+
+def write_blocks(batches: Iterable[Sequence[CallBlock]], /, sink: Sink, *, schemes: Mapping[str, str]) -> int:
+    """Writes the same from columns; the blocks of a batch become one group of rows, wherever they were cut."""
     total = 0
     stream = pa.PythonFile(Writable(sink), mode="w")
     with pq.ParquetWriter(stream, SCHEMA, compression="zstd") as writer:
-        for batch in _batches(rows):
-            writer.write_batch(_record_batch(batch, schemes=schemes))
-            total += len(batch)
+        for blocks in batches:
+            made = [_record_batch(block, schemes=schemes) for block in blocks]
+            writer.write_batch(pa.concat_batches(made))
+            total += sum(map(len, blocks))
     return total
 
 
-def _batches(rows: Iterable[CallRow]) -> Iterator[list[CallRow]]:
+def _batches(rows: Iterable[CallRow]) -> Iterator[list[CallBlock]]:
+    if isinstance(rows, CallRows):  # columns already
+        yield from rows.batches(BATCH_ROWS)
+        return
     remaining = iter(rows)
     while batch := list(islice(remaining, BATCH_ROWS)):
-        yield batch
+        yield [block_of(batch)]
 
 
-def _record_batch(rows: list[CallRow], *, schemes: Mapping[str, str]) -> pa.RecordBatch:
-    columns = {name: [getattr(row, name) for row in rows] for name in PLAIN}
+def _record_batch(block: CallBlock, *, schemes: Mapping[str, str]) -> pa.RecordBatch:
+    columns = dict(block.calls)
+    columns["validation"] = mapped(columns["correspondence"], VALIDATIONS.__getitem__)
     for name in KNOWN_FROM_0:
-        values = [getattr(row, name) for row in rows]
-        columns[name] = [value if value >= 0 else None for value in values]
+        columns[name] = [value if value >= 0 else None for value in items(columns[name])]
     arrays = [
-        _slots(rows, schemes=schemes) if field.name == "slots" else pa.array(columns[field.name], type=field.type)
+        _slots(block, schemes=schemes) if field.name == "slots" else _array(columns[field.name], field.type)
         for field in SCHEMA
     ]
     return pa.record_batch(arrays, schema=SCHEMA)
 
 
-def _slots(rows: list[CallRow], *, schemes: Mapping[str, str]) -> pa.Array:
-    """The slots of all rows end to end, column by column: several times quicker than a dict per slot."""
-    offsets = [0, *accumulate(len(row.slots) for row in rows)]
-    slots = [slot for row in rows for slot in row.slots]
-    columns = _slot_columns(slots, schemes=schemes)
-    arrays = [pa.array(columns[field.name], type=field.type) for field in SLOT]
-    flat = pa.StructArray.from_arrays(arrays, fields=list(SLOT))
-    return pa.ListArray.from_arrays(pa.array(offsets, pa.int32()), flat, type=pa.list_(SLOT))
+def _slots(block: CallBlock, *, schemes: Mapping[str, str]) -> pa.Array:
+    """The slots of all rows end to end, column by column."""
+    columns = {
+        **block.slots,
+        **_bits_columns(block.slots["bits"], schemes=schemes),
+        **_summary_columns(block.summaries, schemes=schemes),
+        **_figures(block.slots["figures"]),
+        "strides": mapped(block.slots["strides"], lambda strides: strides or None),
+    }
+    flat = pa.StructArray.from_arrays([_array(columns[field.name], field.type) for field in SLOT], fields=list(SLOT))
+    return pa.ListArray.from_arrays(pa.array(block.first, pa.int32()), flat, type=pa.list_(SLOT))
 
 
-def _slot_columns(slots: list[SlotRow], *, schemes: Mapping[str, str]) -> dict[str, list[Any]]:
-    bits = [None if isinstance(slot.bits, Gap) else slot.bits for slot in slots]
-    xor = [_split(slot.xor, digits=XOR_DIGITS) for slot in slots]
-    region_bits = [_split(slot.regions, digits=STRONG_DIGITS) for slot in slots]
-    regions = [len(words or strong or ()) for words, strong in zip(xor, region_bits, strict=True)]
+def _array(column: Column, kind: pa.DataType) -> pa.Array:
+    if not isinstance(column, Coded):
+        return pa.array(column, type=kind)
+    if kind == _WORD:
+        return _words(column)
+    return pa.array(column.values, type=kind).take(pa.array(column.codes))
+
+
+def _words(column: Coded[str | None]) -> pa.Array:
+    """A dictionary of the words that occur, in the order in which they do: as pyarrow makes one of the words."""
+    used, first = np.unique(column.codes, return_index=True)
+    numbers: dict[str, int] = {}
+    places = np.full(len(column.values), -1, np.int32)
+    for code in used[np.argsort(first)].tolist():
+        value = column.values[code]
+        if value is not None:
+            places[code] = numbers.setdefault(value, len(numbers))
+    indices = places[column.codes]
+    return pa.DictionaryArray.from_arrays(pa.array(indices, mask=indices < 0), pa.array([*numbers], pa.string()))
+
+
+def _bits_columns(column: Column, *, schemes: Mapping[str, str]) -> dict[str, Column]:
+    bits = list(items(column))
+    gaps = [isinstance(value, Gap) for value in bits]
     return {
-        "direction": [slot.direction for slot in slots],
-        "name": [slot.name for slot in slots],
-        "dtype": [slot.dtype for slot in slots],
-        "shape": [slot.shape for slot in slots],
-        "logical_nbytes": [slot.logical_nbytes for slot in slots],
-        "bits": bits,
-        "bits_gap": [slot.bits.gap if isinstance(slot.bits, Gap) else None for slot in slots],
-        "bits_scheme": [None if value is None else schemes.get("bits") for value in bits],
-        "elements": [slot.elements or None for slot in slots],
-        "elements_scheme": [schemes.get("elements") if slot.elements else None for slot in slots],
-        "xor": xor,
-        "xor_scheme": [XOR_SCHEME if words else None for words in xor],
-        "region_bits": region_bits,
-        "regions": [number or None for number in regions],
-        "byte_ranges": [_ranges(s.logical_nbytes, number) for s, number in zip(slots, regions, strict=True)],
-        "agreement": [slot.agreement for slot in slots],
-        "strides": [slot.strides or None for slot in slots],
-        "semantics": [slot.semantics or None for slot in slots],
-        **_figures([slot.figures for slot in slots]),
+        "bits": [None if gap else value for gap, value in zip(gaps, bits, strict=True)],
+        "bits_gap": [value.gap if gap else None for gap, value in zip(gaps, bits, strict=True)],
+        "bits_scheme": Coded(np.array(gaps, np.int8), (schemes.get("bits"), None)),
     }
 
 
-def _figures(found: list[ElementFigures | None]) -> dict[str, list[Any]]:
+def _summary_columns(column: Column, *, schemes: Mapping[str, str]) -> dict[str, Column]:
+    of: dict[str, Callable[[Summary], object]] = {
+        "elements": lambda one: one.elements or None,
+        "elements_scheme": lambda one: schemes.get("elements") if one.elements else None,
+        "xor": lambda one: _split(one.xor, digits=XOR_DIGITS),
+        "xor_scheme": lambda one: XOR_SCHEME if one.xor else None,
+        "region_bits": lambda one: _split(one.regions, digits=STRONG_DIGITS),
+        "regions": lambda one: _num_regions(one) or None,
+        "byte_ranges": lambda one: _ranges(one.logical_nbytes, _num_regions(one)),
+        "semantics": lambda one: one.semantics or None,
+    }
+    return {name: mapped(column, told) for name, told in of.items()}
+
+
+def _figures(column: Column) -> dict[str, Column]:
     """Element-wise figures (CP-11); null where there are none. ULP distances of float64 may be beyond an int64."""
-
-    def column(read: Callable[[ElementFigures], object]) -> list[Any]:
-        return [None if one is None else read(one) for one in found]
-
-    return {
-        "elements_compared": column(lambda one: one.num_elements - one.num_masked),
-        "elements_masked": column(lambda one: one.num_masked),
-        "mismatches": column(lambda one: one.num_mismatches),
-        "first_mismatch": column(lambda one: list(one.first) if one.num_mismatches else None),
-        "non_finite_apart": column(lambda one: one.num_non_finite_apart),
-        "max_absolute": column(lambda one: one.max_absolute),
-        "max_relative": column(lambda one: one.max_relative),
-        "max_ulp": column(lambda one: None if one.max_ulp is None else float(one.max_ulp)),
-        "cosine": column(lambda one: one.cosine),
+    of: dict[str, Callable[[ElementFigures], object]] = {
+        "elements_compared": lambda one: one.num_elements - one.num_masked,
+        "elements_masked": lambda one: one.num_masked,
+        "mismatches": lambda one: one.num_mismatches,
+        "first_mismatch": lambda one: list(one.first) if one.num_mismatches else None,
+        "non_finite_apart": lambda one: one.num_non_finite_apart,
+        "max_absolute": lambda one: one.max_absolute,
+        "max_relative": lambda one: one.max_relative,
+        "max_ulp": lambda one: None if one.max_ulp is None else float(one.max_ulp),
+        "cosine": lambda one: one.cosine,
     }
+
+    def read(told: Callable[[ElementFigures], object]) -> Column:
+        return mapped(column, lambda one: None if one is None else told(one))
+
+    return {name: read(told) for name, told in of.items()}
 
 
 def _split(text: str, *, digits: int) -> list[str] | None:
     return [text[start : start + digits] for start in range(0, len(text), digits)] or None
+
+
+def _num_regions(of: Summary) -> int:
+    return len(of.xor) // XOR_DIGITS or len(of.regions) // STRONG_DIGITS
 
 
 @lru_cache(maxsize=4096)  # a model has few sizes of tensors
