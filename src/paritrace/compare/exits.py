@@ -64,7 +64,9 @@ def judge(measured: Measured, choice: Choice | None = None) -> Judged:
     """
     sides, envelope = measured.sides, measured.envelope
     found = {
-        i: judged for i, judged in _outputs(measured) if choice is None or sides.baseline.calls[i].left < choice.left
+        i: judged
+        for i, judged in _outputs(measured)
+        if choice is None or sides.baseline.calls.values("left")[i] < choice.left
     }
     recorded = (sides.baseline.recorded, sides.candidate.recorded)
     worst = {i: max(by_output.values(), key=_out) for i, by_output in found.items()}
@@ -98,8 +100,9 @@ def _weights(measured: Measured, found: Iterable[int]) -> dict[int, bool]:
 
 def is_argument(sides: Sides, i: int, place: int) -> bool:
     """Whether an input is what a caller passes; any other is a parameter or buffer of the module."""
-    side = sides.baseline
-    return side.recorded.names[side.calls[i].inputs[place].name].startswith(("args", "kwargs"))
+    calls = sides.baseline.calls
+    name = calls.values("name")[calls.inputs_of(i)[place]]
+    return sides.baseline.recorded.names[name].startswith(("args", "kwargs"))
 
 
 def _figures(
@@ -119,12 +122,11 @@ def _is_before(place: Place, choice: Choice) -> bool:
 
 
 def _outputs(measured: Measured) -> Iterator[tuple[int, dict[int, Excess]]]:
-    for i, j in enumerate(measured.sides.pairing.partner_a):
-        if j >= 0:
-            places = ((place, measured.excess(i, "o", place)) for place in measured.slots(i, "o"))
-            judged = {place: excess for place, excess in places if excess is not None}
-            if judged:
-                yield i, judged
+    for i in measured.summarised():
+        places = ((place, measured.excess(i, "o", place)) for place in measured.slots(i, "o"))
+        judged = {place: excess for place, excess in places if excess is not None}
+        if judged:
+            yield i, judged
 
 
 def _exits(measured: Measured, found: dict[int, dict[int, Excess]]) -> Iterator[Exit]:
@@ -178,11 +180,11 @@ def _is_typical(measured: Measured, i: int) -> bool:
 
 def parents(sides: Sides, i: int) -> Iterator[int]:
     """The calls of the baseline that enclose one, the innermost first."""
-    side = sides.baseline
-    at: int = side.index_of.get(side.calls[i].parent, -1)
+    index_of, outer = sides.baseline.index_of, sides.baseline.calls.values("parent")
+    at: int = index_of.get(outer[i], -1)
     while at >= 0:
         yield at
-        at = side.index_of.get(side.calls[at].parent, -1)
+        at = index_of.get(outer[at], -1)
 
 
 def _moment(sides: Sides, i: int) -> Moment:

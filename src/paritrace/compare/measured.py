@@ -2,6 +2,8 @@
 
 from collections.abc import Iterator
 
+import numpy as np
+
 from paritrace.compare.agreement import Sides
 from paritrace.compare.draws import Summarised, summarised
 from paritrace.compare.envelope import Envelope, Excess, Place
@@ -15,6 +17,7 @@ class Measured:
         self.sides = sides
         self.envelope = envelope
         self._known: dict[tuple[int, str], dict[int, Strengths | None]] = {}
+        self._excesses: dict[tuple[int, str, int], Excess | None] = {}
 
     def slots(self, i: int, side: str) -> dict[int, Strengths | None]:
         """The slots of one direction ("i", "o") that a side summarised; None where no distance can be stated."""
@@ -31,12 +34,24 @@ class Measured:
 
     def excess(self, i: int, side: str, place: int) -> Excess | None:
         """How far one slot is out; None where nothing can be said."""
-        found = self.slots(i, side)[place]
-        return None if found is None else self.envelope.excess(self.place_of(i, side, place), found)
+        key = (i, side, place)
+        if key not in self._excesses:
+            found = self.slots(i, side)[place]
+            self._excesses[key] = None if found is None else self.envelope.excess(self.place_of(*key), found)
+        return self._excesses[key]
 
     def place_of(self, i: int, side: str, place: int) -> Place:
         """The name of a slot in the envelope."""
-        return (self.sides.baseline.calls[i].id, side, place)
+        return (self.sides.baseline.calls.values("id")[i], side, place)
+
+    def summarised(self) -> list[int]:
+        """The paired calls of which either side may have summarised a slot."""
+        ours, theirs = self.sides.baseline, self.sides.candidate
+        partners = np.asarray(self.sides.pairing.partner_a)
+        calls = np.flatnonzero(partners >= 0)
+        mine, others = ours.calls.column("id")[calls], theirs.calls.column("id")[partners[calls]]
+        found: list[int] = calls[ours.recorded.details.about(mine) | theirs.recorded.details.about(others)].tolist()
+        return found
 
     def one_sided(self, i: int) -> tuple[tuple[str, ...], tuple[str, ...]]:
         """The arguments and results that a pair has on the baseline alone, and on the candidate alone."""
