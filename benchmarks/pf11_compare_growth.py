@@ -39,9 +39,13 @@ def main() -> None:
             what = f"CPU for a call, {size:,} calls a side"
             rows.append(Row(what, per_call[size] / per_call[SIZES[0]], f"{SIZES[0]:,} calls", ("<=", 1.3)))
         ranks = both(Path(name) / "ranks", pattern, calls=CALLS_OF_A_RANK, ranks=RANKS)
-        one, two = ([taken(task, ranks).wall for _ in range(asked.runs)] for task in ("one worker", "two workers"))
-    gain = statistics.median(first / second for first, second in zip(one, two, strict=True))
+        pairs = [(taken("one worker", ranks), taken("two workers", ranks)) for _ in range(asked.runs)]
+    gain = statistics.median(one.wall / two.wall for one, two in pairs)
     rows.append(Row(f"speed of two workers, {RANKS} ranks (wall time)", gain, "one worker", (">=", 1.7)))
+    split = statistics.median(one.cpu + one.workers_cpu for one, _ in pairs) / statistics.median(
+        two.cpu + two.workers_cpu / 2 for _, two in pairs
+    )
+    rows.append(Row("the same by CPU time: what is left of a half each", split, "one worker"))
     told = f"A call of {SIZES[0]:,} takes {per_call[SIZES[0]] * 1e6:.0f} us of CPU, both sides."
     print_table("PF-11", rows, (told,))
 
