@@ -12,7 +12,9 @@ from paritrace.errors import EvidenceError, HostError
 from paritrace.store.bundle_writing import compressed, tar_of
 from paritrace.store.records import Remark, RemarkKind
 from paritrace.store.sources import TAIL_BYTES
+from paritrace.store.targets import is_transient
 from paritrace.store.targets.memory import MemoryTarget
+from paritrace.store.verifying import verify_store
 from tests.store.places import Place
 from tests.store.reading import contents, manifests, streams
 
@@ -330,12 +332,46 @@ def test_a_target_that_lost_its_bundles_is_not_begun_anew(tmp_path: Path) -> Non
     place = Place(tmp_path)
     place.write("a.jsonl", b"1\n")
     place.once()
-    place.store.rename(tmp_path / "away")
+    (bundle,) = place.bundles()
+    (place.store / str(bundle)).unlink()
     place.append("a.jsonl", b"2\n")
     with pytest.raises(EvidenceError) as caught:
         place.once()
     assert caught.value.code == "checkpoint_lost"
     assert place.bundles() == []
+
+
+@pytest.mark.parametrize("is_folder", [False, True])
+def test_st16_nothing_is_written_where_a_disk_was_mounted_and_all_is_published_when_it_is_back(
+    tmp_path: Path, is_folder: bool
+) -> None:
+    place, other = Place(tmp_path), Place(tmp_path, rank=1)
+    place.append("a.jsonl", b"1\n")
+    other.append("a.jsonl", b"1\n")
+    place.once()
+    place.store.rename(tmp_path / "away")
+    if is_folder:
+        place.store.mkdir()
+    place.append("a.jsonl", b"2\n")
+    for rank in (place, other):
+        with pytest.raises(HostError) as caught:
+            rank.once()
+        assert (caught.value.code, is_transient(caught.value)) == ("target_gone", True)
+    assert list(place.store.rglob("*")) == []
+    if is_folder:
+        place.store.rmdir()
+    (tmp_path / "away").rename(place.store)
+    place.final()
+    other.final()
+    assert [(one.rank, one.records) for one in verify_store(place.target()).ranks] == [(0, 2), (1, 1)]
+
+
+def test_a_wrong_target_can_be_changed_while_nothing_is_published(tmp_path: Path) -> None:
+    place = Place(tmp_path)
+    place.once()
+    place.store.rename(tmp_path / "wrong")
+    place.append("a.jsonl", b"1\n")
+    assert place.once().bundles == 1
 
 
 def test_what_a_killed_upload_left_is_removed_and_nothing_else(tmp_path: Path) -> None:

@@ -15,6 +15,7 @@ COMPRESSED, PLAIN = ".tar.zst", ".tar"
 MAX_SEQUENCE = 99_999_999
 MAX_PATH_BYTES = 4096
 STATE = f"{TEMPORARY_PREFIX}store"  # our own state beside the rank folders: hidden, so never taken
+CHECKPOINT = "checkpoint.json"
 OLD_ARCHIVE = "sync.tar"  # what the name of an old-style archive begins with
 
 _JOURNAL = re.compile(r"\.(jsonl|ndjson)([.-][0-9][0-9T:._-]*)?\Z", re.IGNORECASE)
@@ -145,7 +146,7 @@ class StagedRank(Struct, frozen=True):
 
     @property
     def checkpoint(self) -> Path:
-        return self.state / "checkpoint.json"
+        return self.state / CHECKPOINT
 
     @property
     def pending(self) -> Path:

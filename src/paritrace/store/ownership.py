@@ -13,7 +13,7 @@ from paritrace.evidence.ids import ProcessIdentity
 from paritrace.files import LOCAL, Files
 from paritrace.store import records
 from paritrace.store.documents import canonical, limited, read_canonical
-from paritrace.store.layout import OLD_ARCHIVE, RUN_MARK, OwnerName, StagedRank
+from paritrace.store.layout import CHECKPOINT, OLD_ARCHIVE, RUN_MARK, OwnerName, StagedRank
 from paritrace.store.records import Owner, RunMark, StoreGap
 from paritrace.store.targets import Target
 from paritrace.store.throttle import Throttle
@@ -39,6 +39,7 @@ class Ownership:
         Raises:
             EvidenceError: Refused: `foreign_run`, `old_layout`, `duplicate_node`; `checkpoint_lost` when the target
                 knows an owner and the staging directory holds no token.
+            HostError: Refused: `target_gone` when it is empty and was published to before.
         """
         self._require_run()
         name = str(OwnerName(self._place.node_id))
@@ -60,6 +61,7 @@ class Ownership:
         mark = RunMark(format=records.RUN_FORMAT, version=records.VERSION, run_id=self._place.run_id)
         found = self._published(RUN_MARK, RunMark, records.RUN_FORMAT)
         if found is None:
+            self._require_nothing_published()
             self._require_no_archive()
             self._target.probe()
             staged = self._place.node_state / "run.json"
@@ -71,6 +73,17 @@ class Ownership:
                 f"{self._target.label} holds run {found.run_id}, not {self._place.run_id}",
                 code="foreign_run",
                 fix="give this run a target of its own: one target holds one run",
+            )
+
+    def _require_nothing_published(self) -> None:
+        """A disk that was mounted there and is not any more leaves an empty folder: nothing is written into that."""
+        state = self._place.node_state
+        folders = self._files.list(state) if self._files.exists(state) else ()
+        if any(self._files.exists(folder / CHECKPOINT) for folder in folders):
+            raise HostError(
+                f"{self._target.label} holds nothing of run {self._place.run_id}, which was published from here",
+                code="target_gone",
+                fix="mount it again, or check the name of the store; what is staged is published once it is back",
             )
 
     def _require_no_archive(self) -> None:

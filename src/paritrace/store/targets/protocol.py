@@ -21,6 +21,7 @@ _TRANSIENT = frozenset(
         "short_copy",
         "short_read",
         "stale_handle",
+        "target_gone",
         "target_unreachable",
         "too_many_open_files",
     }
