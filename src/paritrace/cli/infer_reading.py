@@ -5,7 +5,7 @@ from pathlib import Path
 import click
 
 from paritrace.cli.options import json_option
-from paritrace.cli.output import write_json, write_text
+from paritrace.cli.output import note, write_json, write_text
 
 MODELS = ("tokens/1", "members/1")
 _PATH = click.Path(path_type=Path)
@@ -23,6 +23,7 @@ def link(run: Path, explain: str | None, as_json: bool) -> None:
     from paritrace.inference.link_report import explain_link, link_artifact
     from paritrace.reports.inference.screens import explanation_screen, link_screen
 
+    _repair(run)
     if explain is not None:
         explanation = explain_link(run, explain)
         if as_json:
@@ -49,6 +50,7 @@ def account(run: Path, shares: str | None, as_json: bool) -> None:
     from paritrace.inference.shares import ShareModel
     from paritrace.reports.inference.screens import account_screen
 
+    _repair(run)
     report = account_artifact(run, model=None if shares is None else ShareModel(shares))
     if as_json:
         write_json(report)
@@ -64,8 +66,18 @@ def show(run: Path, as_json: bool) -> None:
     from paritrace.inference.show_report import show_artifact
     from paritrace.reports.inference.screens import show_screen
 
+    _repair(run)
     report = show_artifact(run)
     if as_json:
         write_json(report)
     else:
         write_text(show_screen(report))
+
+
+def _repair(run: Path) -> None:
+    """Finish or drop first what a killed append left, and say so (EV-11)."""
+    from paritrace.inference.recovering import repair
+    from paritrace.reports.inference.screens import recovered_words
+
+    for words in recovered_words(repair(run).value):
+        note(words.strip())

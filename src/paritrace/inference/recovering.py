@@ -20,7 +20,8 @@ from paritrace.inference.vocabulary import LossReason
 from paritrace.process.identity import own_identity
 from paritrace.runs.attaching import copy_row
 from paritrace.runs.envelope import ATTACHMENTS_FOLDER, Attachment, AttachmentKind
-from paritrace.runs.intent_records import Lost
+from paritrace.runs.intent_records import Lost, Recovery
+from paritrace.runs.intents import INTENT_NAME
 
 RECOVER_FORMAT = "paritrace-infer-recover"
 BYTES = "application/octet-stream"
@@ -74,6 +75,21 @@ def recover(path: Path, *, options: AppendOptions = DEFAULTS) -> RecoverReport:
         recovered=recovered.value,
         kept=tuple(_told(one) for one in torn),
     )
+
+
+def repair(path: Path, *, options: AppendOptions = DEFAULTS) -> Recovery:
+    """Finish or drop what a killed append left, and say which; without one nothing is looked at or locked.
+
+    Raises:
+        EvidenceError: Refused: `writer_lives`, `intent_conflict`.
+        HostError: Refused: `lock_timeout`, what the disk says.
+    """
+    place = place_of(path)
+    if not options.files.exists(place.folder / INTENT_NAME):
+        return Recovery.NOTHING
+    envelope = envelope_path(place, given=options.envelope, files=options.files)
+    with writing(place, envelope, Machine(own_identity(), options.files, options.clock)) as recovered:
+        return recovered
 
 
 def _torn(line: Line) -> _Torn:

@@ -31,7 +31,7 @@ def append_screen(report: AppendReport) -> str:
     lines += [f"  {name}: {count:,}" for name, count in report.written.items()]
     if report.already_present:
         lines.append(f"  already present: {report.already_present:,}")
-    lines += _recovered(report.recovered)
+    lines += recovered_words(report.recovered)
     if report.complete is False:
         lines.append("  the source was not read to its end, or says that it is not whole")
     lines += [f"  limit: {harmless(limit)}" for limit in report.limits[:MOST_ROWS]]
@@ -142,7 +142,7 @@ def recover_screen(report: RecoverReport) -> str:
         f" {one.attachment_id}"
         for one in report.kept[:MOST_ROWS]
     ]
-    return "\n".join([*lines, *_more(len(report.kept)), *_recovered(report.recovered)])
+    return "\n".join([*lines, *_more(len(report.kept)), *recovered_words(report.recovered)])
 
 
 def _device(of: DeviceTime) -> Iterator[str]:
@@ -160,7 +160,8 @@ def _iteration(of: IterationTime) -> Iterator[str]:
     elapsed = f"elapsed unknown ({of.elapsed_ns.gap.value})" if isinstance(of.elapsed_ns, Gap) else _ns(of.elapsed_ns)
     yield f"  {_ref(of.iteration)}: {elapsed}"
     for work in of.work:
-        of_device = f"busy {_ns(work.busy_ns)}, summed {_ns(work.summed_ns)}, {work.activities:,} activities"
+        num = f"{work.activities:,} activit{'y' if work.activities == 1 else 'ies'}"
+        of_device = f"busy {_ns(work.busy_ns)}, summed {_ns(work.summed_ns)}, {num}"
         yield f"    {harmless(work.device)}: {of_device}"
 
 
@@ -185,7 +186,8 @@ def _counts(counts: LinkCounts) -> Iterator[str]:
         yield f"  {count:>9,}  {reason}: {of_reason(LinkReason(reason))}"
 
 
-def _recovered(word: str) -> Iterator[str]:
+def recovered_words(word: str) -> Iterator[str]:
+    """Yield what became of an earlier change that was killed; nothing where there was none."""
     match word:
         case "rolled_forward":
             yield "  an earlier change was cut off after its promise: it was finished first"
