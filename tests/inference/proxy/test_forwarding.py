@@ -1,6 +1,7 @@
 """The proxy passes bytes on as they are and as they come, and keeps what it saw (IN-15)."""
 
 import json
+import socket
 from collections.abc import Generator
 from contextlib import ExitStack
 from pathlib import Path
@@ -13,6 +14,7 @@ from paritrace.errors import RequestError
 from paritrace.inference.appending import append_import, init
 from paritrace.inference.artifact import Events, place_of
 from paritrace.inference.context import ClockKind, CollectionMode, Context, ContextFacts, Provenance
+from paritrace.inference.importers.client_sse import MOST_EVENT_BYTES
 from paritrace.inference.importing import Imported
 from paritrace.inference.proxy.exchange import Recorder
 from paritrace.inference.proxy.forwarding import Forwarding, Upstream
@@ -164,6 +166,33 @@ def test_a_client_that_leaves_is_a_cancelled_request(through: Through) -> None:
         through.served.gate.wait(0.05)  # nobody opens it: the proxy has to notice by itself
     (request,) = through.requests()
     assert (request.status, request.metadata["broken"]) == ("cancelled", "client_left")
+
+
+def test_a_client_that_leaves_inside_its_own_request_is_a_cancelled_one(through: Through) -> None:
+    with socket.create_connection(("127.0.0.1", int(through.url.rpartition(":")[2]))) as client:
+        client.sendall(b"POST /v1/echo HTTP/1.1\r\nHost: x\r\nContent-Length: 10\r\n\r\nabc")
+    for _ in range(400):
+        if through.writer.num_written >= 2:
+            break
+        through.served.gate.wait(0.05)
+    (request,) = through.requests()
+    assert (request.status, request.metadata["broken"]) == ("cancelled", "client_left")
+
+
+def test_a_compressed_stream_passes_compressed_and_is_read(through: Through) -> None:
+    answer = httpx2.post(through.url + "/v1/compressed", json=STREAM)
+    assert answer.headers["content-encoding"] == "gzip"
+    assert answer.content.endswith(b"data: [DONE]\n\n")
+    (request,) = through.requests()
+    assert (request.status, request.output_tokens, request.metadata["observed"]) == ("successful", 7, True)
+    assert request.metadata["response_bytes"] < len(answer.content)
+
+
+def test_a_stream_that_cannot_be_followed_passes_on_unobserved(through: Through) -> None:
+    answer = httpx2.post(through.url + "/v1/endless-line", json=STREAM)
+    assert len(answer.content) == 6 * MOST_EVENT_BYTES // 4
+    (request,) = through.requests()
+    assert (request.status, request.metadata["observed"]) == ("incomplete", False)
 
 
 def test_nobody_there_is_an_answer_of_the_proxys_own(tmp_path: Path) -> None:

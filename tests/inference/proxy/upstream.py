@@ -1,6 +1,7 @@
 """A small server that speaks OpenAI's API, and running it or a proxy in a thread or as a process."""
 
 import asyncio
+import gzip
 import json
 import socket
 import sys
@@ -68,6 +69,10 @@ class Served:
             await self._plain(send, {"error": {"type": "odd", "message": "x"}}, status=int(path.split("/")[2]))
         elif path == "/echo":
             await self._plain(send, {"length": len(body)})
+        elif path == "/compressed":
+            await self._bytes(send, gzip.compress(b"".join([*BEGINNING, *ENDING])), at_once=7, encoding=b"gzip")
+        elif path == "/endless-line":
+            await self._bytes(send, b"x" * (6 << 20), at_once=1 << 16, encoding=b"identity")
         elif path in ("/chat/completions", "/gated", "/cut"):
             await self._chat(path, body, send)
         else:
@@ -77,6 +82,13 @@ class Served:
         headers = [(b"content-type", b"application/json"), (b"x-served", b"1"), (b"x-served", b"2")]
         await send({"type": "http.response.start", "status": status, "headers": headers})
         await send({"type": "http.response.body", "body": json.dumps(value).encode()})
+
+    async def _bytes(self, send: Send, data: bytes, *, at_once: int, encoding: bytes) -> None:
+        headers = [(b"content-type", b"text/event-stream"), (b"content-encoding", encoding)]
+        await send({"type": "http.response.start", "status": 200, "headers": headers})
+        for place in range(0, len(data), at_once):
+            await send({"type": "http.response.body", "body": data[place : place + at_once], "more_body": True})
+        await send({"type": "http.response.body", "body": b""})
 
     async def _chat(self, path: str, body: bytes, send: Send) -> None:
         if not json.loads(body or b"{}").get("stream"):

@@ -24,7 +24,7 @@ SILENT_SECONDS = (
     3600.0  # a long prompt behind a full queue takes minutes before its first token; clients give up before
 )
 MOST_CONNECTIONS = 2_000
-MOST_CHUNKS_BEHIND = 1_024  # of a stream that wait to be looked at; beyond it the stream passes on unobserved
+MOST_BYTES_BEHIND = 1 << 20  # of a stream that wait to be looked at; beyond it the stream passes on unobserved
 _HOP_BY_HOP = frozenset(
     b"connection keep-alive proxy-authenticate proxy-authorization proxy-connection te trailer transfer-encoding "
     b"upgrade host".split()
@@ -106,13 +106,13 @@ class Forwarding:
         leaving = asyncio.ensure_future(incoming.left())
         try:
             await asyncio.wait((passing, leaving), return_when=asyncio.FIRST_COMPLETED)
-            if not passing.done():
+            if not passing.done() or (incoming.gone and exchange.http_status is None):
                 exchange.broken = Broken.CLIENT_LEFT
         finally:
             for task in (passing, leaving):
                 task.cancel()
             done = await asyncio.gather(passing, leaving, return_exceptions=True)
-        if isinstance(done[0], Exception):
+        if isinstance(done[0], Exception) and exchange.broken is not Broken.CLIENT_LEFT:
             raise done[0]
 
     async def _passed(self, scope: Message, incoming: "_Incoming", send: Send, exchange: Exchange) -> None:
@@ -193,7 +193,7 @@ class _Incoming:
     def __init__(self, receive: Receive, exchange: Exchange, *, has_body: bool) -> None:
         self._receive = receive
         self._exchange = exchange
-        self._gone = False
+        self.gone = False
         self._read = asyncio.Event()  # nobody reads the body any more
         if not has_body:
             self._read.set()
@@ -204,8 +204,8 @@ class _Incoming:
         try:
             while more:
                 message = await self._receive()
-                self._gone = message["type"] == "http.disconnect"
-                more = bool(message.get("more_body", False)) and not self._gone
+                self.gone = message["type"] == "http.disconnect"
+                more = bool(message.get("more_body", False)) and not self.gone
                 chunk: bytes = message.get("body", b"")
                 self._exchange.asked.take(chunk)
                 if not more:
@@ -218,8 +218,8 @@ class _Incoming:
     async def left(self) -> None:
         """Returns once the client has left; it reads what comes only after the body was read."""
         await self._read.wait()
-        while not self._gone:
-            self._gone = (await self._receive())["type"] == "http.disconnect"
+        while not self.gone:
+            self.gone = (await self._receive())["type"] == "http.disconnect"
 
 
 class _Observing:
@@ -228,6 +228,7 @@ class _Observing:
     def __init__(self, exchange: Exchange, response: httpx2.Response) -> None:
         self._exchange = exchange
         self._waiting: asyncio.Queue[tuple[bytes, int] | None] = asyncio.Queue()
+        self._num_bytes_behind = 0
         self._at_ns = 0
         encoding = {name: value for name, value in response.headers.items() if name.lower() == "content-encoding"}
         self._body = httpx2.Response(
@@ -239,19 +240,23 @@ class _Observing:
         self._task = asyncio.ensure_future(self._read())
 
     def take(self, chunk: bytes, at_ns: int) -> None:
-        if self._exchange.observed and self._waiting.qsize() < MOST_CHUNKS_BEHIND:
+        if self._exchange.observed and self._num_bytes_behind + len(chunk) <= MOST_BYTES_BEHIND:
+            self._num_bytes_behind += len(chunk)
             self._waiting.put_nowait((chunk, at_ns))
         else:
             self._exchange.observed = False
 
     async def close(self) -> None:
-        """Reads what waits, and ends."""
+        """Reads what waits, and ends; whatever became of looking at a stream, the stream itself has passed."""
         self._waiting.put_nowait(None)
-        await self._task
+        await asyncio.wait({self._task})
+        if self._task.cancelled() or self._task.exception() is not None:
+            self._exchange.observed = False
 
     async def _chunks(self) -> AsyncIterator[bytes]:
         while (taken := await self._waiting.get()) is not None:
             chunk, self._at_ns = taken
+            self._num_bytes_behind -= len(chunk)
             yield chunk
 
     async def _read(self) -> None:
