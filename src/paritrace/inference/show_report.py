@@ -20,7 +20,7 @@ SHOW_FORMAT = "paritrace-infer-show"
 def show_artifact(path: Path, *, files: Files = LOCAL) -> ShowReport:
     """Return what an artifact holds; its committed bytes are hashed again.
 
-    Activities and links, of which there may be millions, are counted as they pass, and resolved by what they refer to.
+    Links are counted as they pass; all other events are held in memory to be resolved, about 1 KB each.
 
     Raises:
         EvidenceError, HostError: Refused, as reading the artifact.
