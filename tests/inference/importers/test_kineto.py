@@ -21,7 +21,16 @@ from tests.inference.importers.kineto_reading import DATA, SCOPE, annotation, im
 ORACLE: dict[str, dict[str, Any]] = json.loads((DATA / "oracle.json").read_text())
 
 
-@pytest.mark.parametrize("name", sorted(ORACLE))
+LARGE = 200_000  # bytes: imported by `make test-slow`
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(name, marks=[pytest.mark.slow] if (DATA / name).stat().st_size > LARGE else [])
+        for name in sorted(ORACLE)
+    ],
+)
 def test_the_numbers_of_an_independent_parser_are_met(name: str) -> None:
     expected = ORACLE[name]
     events, account = imported(DATA / name)
