@@ -457,3 +457,21 @@ def test_a_failed_upload_keeps_its_bundle_byte_for_byte(tmp_path: Path) -> None:
     target.put_if_absent = real  # type: ignore[method-assign]
     (name,) = syncer.once().published
     assert target.objects[name] == kept
+
+
+def test_st4_a_folder_too_deep_to_look_into_is_named_and_stops_nothing_else(tmp_path: Path) -> None:
+    place = Place(tmp_path)
+    place.append("a.jsonl", b"1\n")
+    above, name = os.open(place.originals, os.O_RDONLY), "d" * 200
+    for _ in range(25):
+        os.mkdir(name, dir_fd=above)
+        below = os.open(name, os.O_RDONLY, dir_fd=above)
+        os.close(above)
+        above = below
+    os.close(os.open("x", os.O_CREAT | os.O_WRONLY, dir_fd=above))
+    os.close(above)
+    (remark,) = place.final().remarks
+    assert (remark.kind, set(remark.path)) == (RemarkKind.UNREADABLE, {"d", "/"})
+    assert streams(place) == {("a.jsonl", 1): b"1\n"}
+    assert place.final().published == ()
+    shutil.rmtree(place.originals)

@@ -11,16 +11,18 @@ from msgspec import Struct
 from paritrace.errors import EvidenceError, HostError
 from paritrace.evidence import codec
 from paritrace.evidence.digests import sha256_hex
+from paritrace.evidence.gaps import Gap
 from paritrace.files import TEMPORARY_PREFIX, Files
 from paritrace.files.opened import OpenedFile
 from paritrace.store.checkpoint import LogState
 from paritrace.store.layout import is_safe_path
-from paritrace.store.records import Remark, RemarkKind, SourceIdentity, about
+from paritrace.store.records import Remark, RemarkKind, SourceIdentity, StoreGap, about
 
 NFS_PLACEHOLDER = ".nfs"
 HEAD_BYTES, TAIL_BYTES = 4 << 10, 64 << 10  # of the published prefix: what truncating and regrowing cannot keep
 _FIRST_LINE_BYTES = 4 << 10
 _GONE = frozenset({"not_found", "not_a_folder", "stale_handle"})
+_TOO_DEEP = "name_too_long"
 _OUR_FORMATS = "paritrace-"
 
 
@@ -43,6 +45,9 @@ def listing_of(folder: Path, *, files: Files) -> Listing:
     empty: list[Remark] = []
     require_staging(folder, files=files)
     for name, status in _walk(folder, files):
+        if status is None:
+            remarks.append(Remark(RemarkKind.UNREADABLE, _speakable(name), 0, 0, Gap(StoreGap.NOT_OBSERVABLE)))
+            continue
         if stat.S_ISDIR(status.st_mode):
             empty += [Remark(RemarkKind.EMPTY_FOLDER, name, 0, 0, 0)] if is_safe_path(name) else []
             continue
@@ -136,14 +141,16 @@ def changed_while_read(path: str) -> EvidenceError:
     )
 
 
-def _walk(folder: Path, files: Files) -> Iterator[tuple[str, os.stat_result]]:
-    """Yield everything that is no folder, and the folders that are empty, by their names below `folder`."""
+def _walk(folder: Path, files: Files) -> Iterator[tuple[str, os.stat_result | None]]:
+    """Yield everything that is no folder, and the folders that are empty, by their names below `folder`; None for one
+    that lies too deep for the system to look into."""
     waiting: list[tuple[str, os.stat_result | None]] = [("", None)]
     while waiting:
         above, itself = waiting.pop()
         entries = _entries(folder / above, files)
-        if not entries and itself is not None:
-            yield above, itself
+        if not entries:
+            yield from () if itself is None else ((above, None if entries is None else itself),)
+            continue
         for base, status in entries:
             name = f"{above}/{base}" if above else base
             if stat.S_ISDIR(status.st_mode):
@@ -152,12 +159,14 @@ def _walk(folder: Path, files: Files) -> Iterator[tuple[str, os.stat_result]]:
                 yield name, status
 
 
-def _entries(folder: Path, files: Files) -> list[tuple[str, os.stat_result]]:
+def _entries(folder: Path, files: Files) -> list[tuple[str, os.stat_result]] | None:
     try:
         return list(files.statuses(folder))
     except HostError as error:
         if is_gone(error):
             return []
+        if error.code == _TOO_DEEP:
+            return None
         raise
 
 
