@@ -109,3 +109,17 @@ def test_au22_no_message_holds_a_value(tmp_path: Path) -> None:
 def test_au13_a_name_of_any_length_is_shown_in_bounded_length(tmp_path: Path) -> None:
     (tmp_path / "r.json").write_text(json.dumps({"protocol_version": 1, "run": "x", "n\x1b[2J" + "y" * 10**6: 1}))
     assert len(json.dumps(serve(load_action("check"), tmp_path / "r.json"))) < 2000
+
+
+def test_au13_problems_without_number_are_listed_in_bounded_length(tmp_path: Path) -> None:
+    wrong = {f"k{number}": 1 for number in range(3000)}
+    (tmp_path / "r.json").write_text(json.dumps({"protocol_version": 1, "run": "x"} | wrong))
+    error: Any = serve(load_action("check"), tmp_path / "r.json")["error"]
+    assert (len(error["problems"]), error["num_problems"]) == (1000, 3000)
+
+
+def test_au1_a_name_that_stands_twice_is_found_in_an_object_of_any_length() -> None:
+    many = ",".join(f'"k{number}": 1' for number in range(200_000))
+    with pytest.raises(BadRequestError) as caught:
+        read_request(f'{{{many}, "k7": 2}}'.encode(), load_action("check"))
+    assert [problem.message for problem in caught.value.problems] == ["the name k7 stands twice in one object"]

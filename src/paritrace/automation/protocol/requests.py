@@ -1,6 +1,7 @@
 """Reads requests strictly: everything that is wrong with one is found at once (AU-1)."""
 
 import json
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from typing import Any, NoReturn, cast
 
@@ -75,7 +76,7 @@ def _cause(error: Exception) -> str:
 def _without_repeats(pairs: list[tuple[str, object]]) -> dict[str, object]:
     found = dict(pairs)
     if len(found) != len(pairs):
-        repeated = next(name for at, (name, _) in enumerate(pairs) if name in dict(pairs[:at]))
+        repeated = Counter(name for name, _ in pairs).most_common(1)[0][0]
         raise BadRequestError([Problem("", f"the name {_short(repeated)} stands twice in one object")])
     return found
 

@@ -14,6 +14,7 @@ from paritrace.files import LOCAL, Files
 from paritrace.files.faults import host_error
 
 MAX_REQUEST_BYTES = 64 << 20  # a request holds results of whole captures, and no more than that
+MAX_PROBLEMS = 1000  # that an answer lists (AU-13); a request of 64 MiB may have millions
 Document = dict[str, object]
 
 
@@ -50,7 +51,9 @@ def error_document(error: ParitraceError) -> Document:
         "fix": _spoken(error.fix),
     }
     if isinstance(error, BadRequestError):
-        told["problems"] = [{"at": problem.at, "message": problem.message} for problem in error.problems]
+        told["problems"] = [{"at": problem.at, "message": problem.message} for problem in error.problems[:MAX_PROBLEMS]]
+        if len(error.problems) > MAX_PROBLEMS:
+            told["num_problems"] = len(error.problems)
     elif error.details:
         told["details"] = [_spoken(detail) for detail in error.details]
     return {"protocol_version": PROTOCOL_VERSION, "ok": False, "error": told}

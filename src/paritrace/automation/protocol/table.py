@@ -21,6 +21,9 @@ ACTIONS = {  # name on the command line: module whose ACTION it is
     "attempts-summarize": f"{_PACKAGE}.attempts_summarize",
     "attempts-compare": f"{_PACKAGE}.attempts_compare",
     "attempts-explain": f"{_PACKAGE}.attempts_explain",
+    "infer-show": f"{_PACKAGE}.infer_show",
+    "infer-account": f"{_PACKAGE}.infer_account",
+    "infer-compare": f"{_PACKAGE}.infer_compare",
 }
 
 

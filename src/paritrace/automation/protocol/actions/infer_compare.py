@@ -1,0 +1,56 @@
+"""The action `infer-compare`: two arms of inference runs (AU-9, IN-17)."""
+
+from pathlib import Path
+from typing import Annotated
+
+from msgspec import Meta
+
+from paritrace.automation.protocol.records import Action, FilePath, Operation, Request, Result
+from paritrace.inference.comparison.result import InferenceComparison
+from paritrace.inference.comparison.vocabulary import Design
+
+Name = Annotated[str, Meta(min_length=1, max_length=1024)]
+
+
+class InferCompareRequest(Request, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """`baseline`, `candidate`: each a run, or a folder of runs; the rest as of `paritrace infer compare`."""
+
+    baseline: FilePath
+    candidate: FilePath
+    design: Design | None = None
+    treatments: tuple[Name, ...] = ()
+    source: Name | None = None
+    gates: tuple[Name, ...] = ()
+
+
+class InferCompareResult(Result, frozen=True, kw_only=True, forbid_unknown_fields=True, tag="infer-compare"):
+    """`comparison` is the document of `paritrace infer compare --json`."""
+
+    comparison: InferenceComparison
+
+
+def infer_compare(request: InferCompareRequest, _operation: Operation) -> InferCompareResult:
+    """Compare two arms; nothing is written.
+
+    Raises:
+        RequestError, EvidenceError, HostError: Refused: `missing_extra`, or what was asked or given does not fit.
+    """
+    from paritrace.inference.comparison.comparing import Asked, compared
+    from paritrace.inference.comparison.gates import gate_of
+    from paritrace.inference.comparison.loading import arm_of
+    from paritrace.inference.comparison.requirements import require_scipy
+
+    require_scipy()
+    gates = tuple(gate_of(gate) for gate in request.gates)
+    asked = Asked(design=request.design, treatments=request.treatments, gates=gates)
+    arms = (arm_of(Path(side), source=request.source) for side in (request.baseline, request.candidate))
+    return InferCompareResult(comparison=compared(*arms, asked))
+
+
+ACTION = Action(
+    name="infer-compare",
+    summary="Compare two arms of inference runs: first whether they can be compared, then their metrics and gates.",
+    request=InferCompareRequest,
+    result=InferCompareResult,
+    run=infer_compare,
+)
