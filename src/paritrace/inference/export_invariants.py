@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from paritrace.inference.importers.kineto_columns import Codes, Numbers, Table
+from paritrace.inference.importers.kineto_columns import Codes, Numbers, Table, listed
 from paritrace.inference.importing import Account
 from paritrace.inference.link_keys import SENTINELS
 from paritrace.inference.records import Activity, ClockAlignment, Loss, Observation
@@ -119,7 +119,7 @@ def _in_turn(facts: ExportFacts) -> TraceInvariant:
     if not facts.num_work:
         return unknown(words, _NO_WORK, status=Held.NOT_APPLICABLE)
     owners, start, end = facts.work["stream"], facts.work["start"], facts.work["end"]
-    counts = {code: _overlaps(owners == code, start, end) for code in np.unique(owners).tolist()}
+    counts = {code: _overlaps(owners == code, start, end) for code in listed(np.unique(owners))}
     streams = facts.streams.values
     worst = sorted((code for code, count in counts.items() if count), key=lambda code: -counts[code])
     names = tuple(f"device {streams[code][0]} stream {streams[code][1]}" for code in worst)

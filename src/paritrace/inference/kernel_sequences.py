@@ -13,7 +13,7 @@ from msgspec import Struct
 
 from paritrace.correspondence.engine import correspond
 from paritrace.correspondence.pairing import Pairing
-from paritrace.inference.importers.kineto_columns import UNKNOWN
+from paritrace.inference.importers.kineto_columns import UNKNOWN, listed
 from paritrace.inference.importers.kineto_facts import TraceFacts
 from paritrace.inference.neutral import sequence_records
 
@@ -126,9 +126,9 @@ def _work(facts: TraceFacts) -> Work:
     durations = np.where(end == UNKNOWN, UNKNOWN, end - start)
     streams, names = facts.streams.values, facts.names.values
     return Work(
-        streams=[streams[code] for code in stream[order].tolist()],
-        names=[names[code] for code in rows["name"][order].tolist()],
-        durations=durations[order].tolist(),
+        streams=[streams[code] for code in listed(stream[order])],
+        names=[names[code] for code in listed(rows["name"][order])],
+        durations=listed(durations[order]),
         untimed=len(rows) - len(placed),
     )
 

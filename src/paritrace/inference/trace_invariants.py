@@ -13,7 +13,7 @@ from msgspec import Struct
 
 from paritrace.inference.importers.kineto_account import stop_told
 from paritrace.inference.importers.kineto_categories import Group, group_of
-from paritrace.inference.importers.kineto_columns import UNKNOWN, Numbers, Table
+from paritrace.inference.importers.kineto_columns import UNKNOWN, Numbers, Table, listed
 from paritrace.inference.importers.kineto_contexts import BASE_TIME
 from paritrace.inference.importers.kineto_facts import TraceFacts
 from paritrace.inference.importers.kineto_joins import NO_LAUNCH, SEVERAL, Launched, launched, partial_overlaps
@@ -175,7 +175,7 @@ def _ids_once(facts: TraceFacts, of: Launched) -> TraceInvariant:
 def _annotations(facts: TraceFacts) -> TraceInvariant:
     words = ("annotations.on_device", "annotations have their record of the device")
     names = facts.names.values
-    here = Counter(names[code] for code in facts.annotations["name"].tolist())
+    here = Counter(names[code] for code in listed(facts.annotations["name"]))
     paired = {name: count for name, count in here.items() if facts.device_annotations[name]}
     if not paired:
         reason = "no annotation has a record of the device: whether they were collected is not known"
@@ -240,7 +240,7 @@ def _crossing(table: Table, owner: str, *, nested: bool) -> tuple[int, list[int]
     owners, start, end = table[owner], table["start"], table["end"]
     known = (start != UNKNOWN) & (end != UNKNOWN)
     counts: Counter[int] = Counter()
-    for code in np.unique(owners[known]).tolist():
+    for code in listed(np.unique(owners[known])):
         mine = known & (owners == code)
         counts[code] = overlaps(start[mine], end[mine], nested=nested)
     return counts.total(), [code for code, count in counts.most_common() if count]
@@ -256,7 +256,7 @@ def overlaps(start: Numbers, end: Numbers, /, *, nested: bool) -> int:
         return int(overlapping.sum())
     if not overlapping.any():
         return 0
-    return partial_overlaps(zip(start.tolist(), end.tolist(), strict=True))
+    return partial_overlaps(zip(listed(start), listed(end), strict=True))
 
 
 def _base(text: TraceText) -> TraceInvariant:
@@ -268,4 +268,4 @@ def _base(text: TraceText) -> TraceInvariant:
 
 def _most(facts: TraceFacts, codes: Numbers) -> tuple[str, ...]:
     names = facts.names.values
-    return tuple(names[code] for code, _ in Counter(codes.tolist()).most_common())
+    return tuple(names[code] for code, _ in Counter(listed(codes)).most_common())

@@ -15,6 +15,12 @@ _PLAIN = re.compile(r"(?:0|-?[1-9]\d{0,17})\Z", re.ASCII)
 _LARGEST_ID = 1 << 61
 
 
+def listed(column: Numbers, /) -> list[int]:
+    """Return a column as Python's own integers."""
+    found: list[int] = column.tolist()
+    return found
+
+
 class Codes(Generic[Key]):
     """Small numbers for values that repeat; the values, in the order in which they came."""
 

@@ -9,7 +9,7 @@ from collections.abc import Iterable
 import numpy as np
 from msgspec import Struct
 
-from paritrace.inference.importers.kineto_columns import UNKNOWN, Numbers, Table
+from paritrace.inference.importers.kineto_columns import UNKNOWN, Numbers, Table, listed
 from paritrace.inference.importers.kineto_facts import TraceFacts
 
 ANY_THREAD = -1
@@ -84,7 +84,7 @@ def ranges_around(facts: TraceFacts, launches: Numbers, /, *, any_thread: bool, 
     order = np.lexsort((start[launches], thread[launches]))
     opened: list[tuple[int, int]] = []
     at, current = 0, None
-    for place in order.tolist():
+    for place in listed(order):
         launch = int(launches[place])
         where = (int(thread[launch]), int(start[launch]), int(end[launch]))
         if where[1] == UNKNOWN or where[2] == UNKNOWN:
@@ -110,7 +110,7 @@ def num_innermost(holding: list[tuple[int, int]], /) -> int:
 def _spans(ranges: Table, *, steps_only: bool, any_thread: bool) -> list[tuple[int, int, int]]:
     chosen = ranges["is_step"] == 1 if steps_only else np.ones(len(ranges), dtype=np.bool_)
     thread = np.full(len(ranges), ANY_THREAD) if any_thread else ranges["thread"]
-    rows = zip(thread[chosen].tolist(), ranges["start"][chosen].tolist(), ranges["end"][chosen].tolist(), strict=True)
+    rows = zip(listed(thread[chosen]), listed(ranges["start"][chosen]), listed(ranges["end"][chosen]), strict=True)
     return sorted(rows)
 
 
