@@ -98,8 +98,11 @@ class Rank:
         boot, mark = boot_id(), root / f".{self._order.run_id}.node"
         if isinstance(boot, Gap):
             return
-        LOCAL.mkdir(mark.parent)
-        if not LOCAL.write_once(mark, boot.encode()) and LOCAL.read(mark) != boot.encode():
+        found = LOCAL.read_if_present(mark)
+        if found is None:
+            LOCAL.mkdir(mark.parent)
+            LOCAL.replace(mark, boot.encode())
+        elif found != boot.encode():
             raise RequestError(
                 f"local_root {root} on node {self._node} is another node's as well",
                 code="staging_is_shared",
