@@ -43,8 +43,9 @@ def infer_compare(request: InferCompareRequest, _operation: Operation) -> InferC
     require_scipy()
     gates = tuple(gate_of(gate) for gate in request.gates)
     asked = Asked(design=request.design, treatments=request.treatments, gates=gates)
-    arms = (arm_of(Path(side), source=request.source) for side in (request.baseline, request.candidate))
-    return InferCompareResult(comparison=compared(*arms, asked))
+    baseline = arm_of(Path(request.baseline), source=request.source)
+    candidate = arm_of(Path(request.candidate), source=request.source)
+    return InferCompareResult(comparison=compared(baseline, candidate, asked))
 
 
 ACTION = Action(
