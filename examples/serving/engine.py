@@ -48,10 +48,13 @@ class Engine:
         self._running: list[Job] = []
         self._news = threading.Condition()
         self._closing = False
+        self._profiled = threading.Event()
         self._thread = threading.Thread(target=self._run, name="engine")
 
     def start(self) -> None:
+        """Return when the thread takes requests, and its profiler records."""
         self._thread.start()
+        self._profiled.wait()
 
     def submit(self, job: Job) -> None:
         with self._news:
@@ -69,6 +72,7 @@ class Engine:
         torch.set_num_threads(1)
         number = 0
         with self._profiler:
+            self._profiled.set()
             while True:
                 with self._news:
                     while not self._waiting and not self._running and not self._closing:

@@ -13,11 +13,11 @@ from paritrace.inference import (
     ContextFacts,
     Iteration,
     Membership,
-    Observation,
     Provenance,
     Request,
     Stage,
 )
+from paritrace.inference.records import Observation
 from paritrace.process.identity import own_identity
 
 if TYPE_CHECKING:
@@ -34,10 +34,10 @@ class Evidence:
         self._lock = threading.Lock()
         self._iterations: list[tuple[int, int, int]] = []
         self._members: list[tuple[int, str, str, int]] = []
-        self._requests: "list[tuple[Job, str, int]]" = []
+        self._requests: "list[tuple[Job, str, int]]" = []  # noqa: UP037
 
     def range_name(self, number: int) -> str:
-        """The name of an iteration's range in a profiler's trace: it says whose iteration it is, and which."""
+        """The name of an iteration's range in a trace: whose iteration, and which, so that work joins it by id."""
         return f"paritrace.iteration/{self.producer}/{number}"
 
     def iterated(

@@ -16,16 +16,17 @@ class Layer(nn.Module):
         self.up, self.down = nn.Linear(WIDTH, 4 * WIDTH), nn.Linear(4 * WIDTH, WIDTH)
 
     def forward(self, x: Tensor, caches: list[tuple[Tensor, Tensor]]) -> tuple[Tensor, list[tuple[Tensor, Tensor]]]:
-        """Takes rows of several sequences, one after the other; `caches` has one entry for each, with its own length."""
+        """Takes rows of several sequences, one after the other; `caches` has one entry for each."""
         q, k, v = self.mixed(self.before(x)).view(len(x), 3, HEADS, WIDTH // HEADS).unbind(1)
         lengths = [len(x) // len(caches)] * len(caches)
         mixed, grown = [], []
         for ours, (keys, values) in zip(zip(*(t.split(lengths) for t in (q, k, v)), strict=True), caches, strict=True):
             query, key, value = (t.transpose(0, 1) for t in ours)
-            keys, values = torch.cat([keys, key], 1), torch.cat([values, value], 1)
-            seen = torch.ones(query.shape[1], keys.shape[1], dtype=torch.bool).tril(keys.shape[1] - query.shape[1])
-            mixed.append(F.scaled_dot_product_attention(query, keys, values, attn_mask=seen).transpose(0, 1))
-            grown.append((keys, values))
+            whole = (torch.cat([keys, key], 1), torch.cat([values, value], 1))
+            old = keys.shape[1]
+            seen = torch.ones(query.shape[1], old + query.shape[1], dtype=torch.bool).tril(old)
+            mixed.append(F.scaled_dot_product_attention(query, *whole, attn_mask=seen).transpose(0, 1))
+            grown.append(whole)
         x = x + self.out(torch.cat(mixed).reshape(len(x), WIDTH))
         return x + self.down(F.gelu(self.up(self.after(x)))), grown
 
@@ -41,7 +42,9 @@ class Decoder(nn.Module):
     def forward(self, tokens: list[list[int]], caches: list[Cache]) -> list[int]:
         """Returns the next token of each sequence; all bring equally many new ones, and their caches grow by them."""
         flat = torch.tensor([token for one in tokens for token in one])
-        places = torch.cat([torch.arange(len(one)) + cache[0][0].shape[1] for one, cache in zip(tokens, caches)])
+        places = torch.cat(
+            [torch.arange(len(one)) + cache[0][0].shape[1] for one, cache in zip(tokens, caches, strict=True)]
+        )
         x = self.tokens(flat) + self.places(places)
         for number, layer in enumerate(self.layers):
             x, grown = layer(x, [cache[number] for cache in caches])

@@ -7,6 +7,7 @@ Ctrl-C or SIGTERM ends it: requests under way are finished, then events and trac
 
 import argparse
 import json
+import signal
 import socket
 import time
 from collections.abc import Iterator
@@ -21,7 +22,11 @@ from fastapi import FastAPI, Request
 from fastapi.responses import JSONResponse, Response, StreamingResponse
 from model import LONGEST, VOCABULARY
 
-from paritrace.inference import append, import_trace, init
+from paritrace.inference import SessionFacts, append, init
+from paritrace.inference.appending import append_import
+from paritrace.inference.artifact import head_of, place_of
+from paritrace.inference.importers.kineto import open_trace
+from paritrace.inference.importing import Asked, Scope
 from paritrace.inference.pytorch.profiling import profiled
 
 MODEL = "random-bytes"
@@ -125,21 +130,28 @@ def main() -> None:
     options = parser.parse_args()
     with socket.create_server(("127.0.0.1", options.port)) as listening:
         port = listening.getsockname()[1]
-        made = init(options.run)
+        if not (options.run / "inference.jsonl").exists():  # a proxy that records into the same run may have been first
+            init(options.run, session=SessionFacts(session_id=SESSION))
+        run_id, session = identity_of(options.run)
         evidence = Evidence(f"upstream:127.0.0.1:{port}")  # as a proxy before it names the server: ids join exactly
         trace = options.run / "serving.pt.trace.json.gz"
         engine = Engine(evidence, profiler=profiled(trace))
         engine.start()
         print(f"http://127.0.0.1:{port}/v1", flush=True)
-        try:
-            uvicorn.Server(uvicorn.Config(application(engine), log_level="warning")).run(sockets=[listening])
-        except KeyboardInterrupt:
-            pass
-        finally:
-            engine.close()
-    append(options.run, run_id=made.run_id, session=SESSION, engine_adapter=evidence)
-    import_trace(options.run, trace, run_id=made.run_id, session=SESSION)
-    print(f"evidence of {made.run_id} is in {options.run}", flush=True)
+        for number in (signal.SIGINT, signal.SIGTERM):  # uvicorn raises the signal that ended it once more: ignored
+            signal.signal(number, lambda *_: None)
+        uvicorn.Server(uvicorn.Config(application(engine), log_level="warning")).run(sockets=[listening])
+        engine.close()
+    append(options.run, run_id=run_id, session=session, engine_adapter=evidence)
+    asked = Asked(trace, Scope(run_id, session), {"operators": "yes"})
+    append_import(options.run, open_trace(asked), component="trace_collector", run_id=run_id, session=session)
+    print(f"evidence of {run_id} is in {options.run}", flush=True)
+
+
+def identity_of(run: Path) -> tuple[str, str]:
+    """The run id and the first session of an artifact."""
+    head = head_of(place_of(run)).context.facts
+    return head.run_id, head.session_id
 
 
 if __name__ == "__main__":

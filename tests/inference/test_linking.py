@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from paritrace.evidence.ids import Ref
 from paritrace.inference.linking import RULE, link
 from paritrace.inference.ranges import Range, ThreadRanges
-from paritrace.inference.records import Activity, AnyEvent, Link
+from paritrace.inference.records import Activity, AnyEvent, Iteration, Link
 from paritrace.inference.vocabulary import Basis, LinkReason
 from tests.inference.evidence import DEVICE, ENGINE, claim, context, iteration, kernel, launch
 
@@ -220,3 +220,15 @@ def test_climbing_finds_what_looking_at_every_range_finds(spans: list[list[int]]
 
     innermost = [one.number for one in holding if not any(strictly_inside(other, one) for other in holding)]
     assert list(ThreadRanges(ranges).holding(start, start + length)) == innermost
+
+
+def test_in24_a_range_that_names_its_iteration_links_to_that_iteration_if_it_was_reported() -> None:
+    anchor = "paritrace.iteration/engine/of/7"
+    named = iteration("local", 100, 200, thread_id="3", trace_attachment_id=TRACE, anchor=anchor)
+    work = (named, launched("call", 110, 120), in_trace("k"))
+    reported = Iteration(context=ENGINE, event_id="i:seven", iteration_ref=Ref("engine/of", "7"))
+    link = links(*work, reported)["k"]
+    assert (link.iteration_ref, why(link)) == (Ref("engine/of", "7"), "same_thread_range")
+    assert {"i:seven", "i:local"} <= set(link.evidence)
+    alone = links(*work)["k"]
+    assert (alone.iteration_ref, why(alone)) == (named.iteration_ref, "step_range_anchor")

@@ -6,6 +6,8 @@ from fnmatch import fnmatchcase
 
 from msgspec import Struct
 
+from paritrace.evidence.ids import Ref
+
 _COUNTS = re.compile(
     r"execute_context_(?P<context_requests>\d{1,9})\((?P<context_tokens>\d{1,12})\)"
     r"_generation_(?P<generation_requests>\d{1,9})\((?P<generation_tokens>\d{1,12})\)\Z"
@@ -46,6 +48,15 @@ def kind_of_range(name: str, /, *, pattern: str | None = None) -> RangeKind | No
     if name.startswith(_NAMED):
         return RangeKind.NAMED
     return RangeKind.ASKED if pattern is not None and fnmatchcase(name, pattern) else None
+
+
+def iteration_named(name: str, /) -> Ref | None:
+    """Return the iteration that the name of a range gives, as PREFIX PRODUCER/ID; None where it gives none."""
+    for prefix in _NAMED:
+        producer, _, number = name.removeprefix(prefix).rpartition("/")
+        if name.startswith(prefix) and producer and number:
+            return Ref(producer, number)
+    return None
 
 
 def scheduled_in(name: str, /) -> Scheduled | None:

@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 from paritrace.evidence.ids import Ref
 from paritrace.inference.context import ClockKind, CollectionMode, Context, ContextFacts, Provenance
+from paritrace.inference.execution_ranges import iteration_named
 from paritrace.inference.identities import derived_id
 from paritrace.inference.link_keys import Key, keys_of, launch_keys_of, why_no_key
 from paritrace.inference.ranges import Range, ThreadRanges
@@ -56,6 +57,7 @@ class LinkTables:
         self._claims: Claims = {}
         self._launches: dict[Key, dict[str, Launch]] = {}
         self._anchored: set[Ref] = set()
+        self._named: dict[Ref, Ref] = {}  # a range -> the iteration of an engine that its name gives
         self._refs: list[Ref] = []
         ranges: dict[Thread, dict[tuple[int, int, Ref], Range]] = {}
         for event in events:
@@ -82,6 +84,9 @@ class LinkTables:
         self.iterations[ref] = event.event_id if known is None else min(known, event.event_id)
         if event.anchor is not None:
             self._anchored.add(ref)
+            named = iteration_named(event.anchor)
+            if named is not None:
+                self._named[ref] = named
         if event.thread_id is None or event.start_ns is None or event.end_ns is None:
             return
         facts = event.context.facts
@@ -176,6 +181,10 @@ class LinkTables:
             return Found(None, None, LinkReason.OUTSIDE_EVERY_RANGE, (), evidence)
         if len(refs) > 1:
             return Found(None, None, LinkReason.AMBIGUOUS, tuple(refs), evidence)
+        named = self._named.get(refs[0])
+        if named in self.iterations:
+            told = (*evidence, self.iterations[refs[0]], self.iterations[named])
+            return Found(named, Basis.SAME_THREAD_RANGE, None, (), told)
         basis = Basis.STEP_RANGE_ANCHOR if refs[0] in self._anchored else Basis.SAME_THREAD_RANGE
         return Found(refs[0], basis, None, (), (*evidence, self.iterations[refs[0]]))
 
