@@ -60,9 +60,16 @@ def account(run: Path, shares: str | None, as_json: bool) -> None:
 
 @click.command()
 @click.argument("run", type=_PATH, metavar="RUN")
+@click.option("--request", metavar="ID", help="Show what served one request: iterations, device work, what is unknown.")
 @json_option
-def show(run: Path, as_json: bool) -> None:
-    """Show what the artifact of RUN holds: events, components, conflicts, references in vain, losses."""
+def show(run: Path, request: str | None, as_json: bool) -> None:
+    """Show what the artifact of RUN holds: events, components, conflicts, references in vain, losses.
+
+    With --request: how each party tells that request, joined by ids alone, and the iterations it took part in.
+    """
+    if request is not None:
+        _show_request(run, request, as_json=as_json)
+        return
     from paritrace.inference.show_report import show_artifact
     from paritrace.reports.inference.screens import show_screen
 
@@ -81,3 +88,15 @@ def _repair(run: Path) -> None:
 
     for words in recovered_words(repair(run).value):
         note(words.strip())
+
+
+def _show_request(run: Path, request: str, *, as_json: bool) -> None:
+    from paritrace.inference.serving_request import served_request
+    from paritrace.reports.inference.request_screen import request_screen
+
+    _repair(run)
+    report = served_request(run, request)
+    if as_json:
+        write_json(report)
+    else:
+        write_text(request_screen(report))

@@ -75,6 +75,7 @@ FORMATS = {
     "infer-link": Format(("paritrace.inference.result:LinkReport",), "`infer link --json`"),
     "infer-explanation": Format(("paritrace.inference.result:LinkExplanation",), "`infer link --explain ID --json`"),
     "infer-account": Format(("paritrace.inference.result:AccountReport",), "`infer account --json`"),
+    "infer-request": Format(("paritrace.inference.served_result:ServedReport",), "`infer show --request ID --json`"),
     "infer-show": Format(("paritrace.inference.result:ShowReport",), "`infer show --json`"),
     "infer-comparison": Format(
         ("paritrace.inference.comparison.result:InferenceComparison",), "`infer compare --json`"

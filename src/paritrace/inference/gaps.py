@@ -12,4 +12,6 @@ class InferenceGap(StrEnum):
     NO_INDEX = "no_index"
     NOT_ASKED = "not_asked"
     NOT_TOLD = "not_told"  # the source does not say it
+    MEMBERSHIP_UNKNOWN = "membership_unknown"  # no source says which iterations a request took part in
+    NO_SHARED_CLOCK = "no_shared_clock"
     COUNT_UNKNOWN = "count_unknown"  # the source gives no number

@@ -2,7 +2,7 @@
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from enum import StrEnum
 
 from msgspec import Struct
@@ -53,9 +53,11 @@ class JoinOf(Struct, frozen=True):
     unjoined: dict[str, int]
 
 
-def identified(request: Request) -> Identified:
-    """Returns a request with its ids: the client's, the server's, and its own where the source took it over."""
+def identified(request: Request, /, *, named: Container[Ref] = ()) -> Identified:
+    """Returns a request with its ids: the client's, the server's, and its own where another party names it by that."""
     ids = {request.metadata.get(REQUEST_ID), request.metadata.get(RESPONSE_ID)}
+    if request.request_ref in named:
+        ids.add(request.request_ref.id)
     if request.backend_request_ref is not None:
         ids.add(request.backend_request_ref.id)
     return Identified(request.request_ref, frozenset(one for one in ids if isinstance(one, str) and one))
@@ -63,13 +65,14 @@ def identified(request: Request) -> Identified:
 
 def sources_of(events: Iterable[AnyEvent]) -> dict[str, list[Identified]]:
     """Returns the requests of an artifact by the source that saw them; several attempts at one are one."""
+    requests = [event for event in events if isinstance(event, Request)]
+    named = {one.backend_request_ref for one in requests if one.backend_request_ref is not None}
     found: dict[str, dict[Ref, Identified]] = {}
-    for event in events:
-        if isinstance(event, Request):
-            own = found.setdefault(event.context.facts.source, {})
-            one = identified(event)
-            before = own.get(one.ref)
-            own[one.ref] = one if before is None else Identified(one.ref, before.ids | one.ids)
+    for request in requests:
+        own = found.setdefault(request.context.facts.source, {})
+        one = identified(request, named=named)
+        before = own.get(one.ref)
+        own[one.ref] = one if before is None else Identified(one.ref, before.ids | one.ids)
     return {name: list(own.values()) for name, own in sorted(found.items())}
 
 
