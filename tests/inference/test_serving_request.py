@@ -17,7 +17,7 @@ from paritrace.inference.vocabulary import Domain
 from paritrace.reports.inference.request_screen import request_screen
 from tests.inference.evidence import RUN, SESSION, Adapter, claim, context, iteration, member, request
 
-PROXY = context(producer_id="proxy", clock_domain="elsewhere", clock_kind=ClockKind.WALL)
+PROXY = context(producer_id="proxy", source="proxy", clock_domain="elsewhere", clock_kind=ClockKind.WALL)
 
 
 def run_of(place: Path, events: Iterable[Observation]) -> Path:
