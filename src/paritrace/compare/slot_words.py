@@ -93,7 +93,7 @@ def slot_words(
     )
 
 
-def _is_unwritten(value: object) -> bool:
+def _is_unwritten(value: str | Gap[CaptureGap]) -> bool:
     return isinstance(value, Gap) and value.gap is CaptureGap.UNINITIALISED
 
 

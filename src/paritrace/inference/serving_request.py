@@ -75,8 +75,8 @@ def _told(events: Iterable[AnyEvent], asked: str) -> list[Request]:
 
 
 def _names(one: Request) -> set[object]:
-    refs = (one.request_ref, one.attempt_ref, one.backend_request_ref)
-    return {ref.id for ref in refs if ref is not None} | {one.metadata.get(REQUEST_ID), one.metadata.get(RESPONSE_ID)}
+    found: set[object] = {one.metadata.get(REQUEST_ID), one.metadata.get(RESPONSE_ID)}
+    return found | {ref.id for ref in (one.request_ref, one.attempt_ref, one.backend_request_ref) if ref is not None}
 
 
 class _Membered:

@@ -52,5 +52,5 @@ def _outcome(held: Held) -> Outcome:
             return Outcome.NOT_CHECKABLE
         case Held.NOT_APPLICABLE:
             return Outcome.NOT_APPLICABLE
-        case other:
-            assert_never(other)
+        case _:
+            assert_never(held)

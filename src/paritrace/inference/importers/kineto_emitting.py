@@ -8,7 +8,7 @@ import numpy as np
 from paritrace.evidence.ids import Ref
 from paritrace.inference.execution_ranges import kind_of_range
 from paritrace.inference.importers.kineto_categories import DEVICE_KINDS, OPERATORS, Group
-from paritrace.inference.importers.kineto_columns import UNKNOWN
+from paritrace.inference.importers.kineto_columns import UNKNOWN, listed
 from paritrace.inference.importers.kineto_contexts import TraceContexts
 from paritrace.inference.importers.kineto_events import TraceEvent
 from paritrace.inference.importers.kineto_facts import TraceFacts, correlation_of, device_of, text_of
@@ -85,10 +85,9 @@ class Emitting:
         """Yield the launches to which device work belongs, in the order of the file; the others are only counted."""
         rows = facts.launches
         used = np.isin(rows["id"], facts.work["id"])
-        names_of = ("id", "thread", "start", "end", "kind", "name", "place")
-        columns: list[list[int]] = [rows[name][used].tolist() for name in names_of]
+        columns = [listed(rows[name][used]) for name in ("id", "thread", "start", "end", "kind", "name", "place")]
         threads, kinds, names = facts.threads.values, facts.kinds.values, facts.names.values
-        for number, thread, start, end, kind, name, place in zip(*columns, strict=True):
+        for number, thread, start, end, kind, name, place in _rows(columns):
             pid, tid = threads[thread]
             contexts = self._contexts
             yield Activity(
@@ -120,6 +119,10 @@ class Emitting:
             trace_attachment_id=contexts.attachment_id,
             anchor=event.name,
         )
+
+
+def _rows(columns: list[list[int]]) -> Iterator[tuple[int, ...]]:
+    yield from zip(*columns, strict=True)
 
 
 def _with_fault(metadata: dict[str, object], fault: TimeFault | None) -> dict[str, object]:
