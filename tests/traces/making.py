@@ -30,5 +30,5 @@ def call(number: int, *, start: int, duration: int, flow: int = 0) -> Event:
         function="step",
         line=number % 50,
         arguments=(("record_id", number), ("phase", "forward"), ("in x", f"float32[2, 3] {number:016x}")),
-        flow=flow,
+        flows=(flow,) if flow else (),
     )

@@ -62,11 +62,44 @@ def export(  # noqa: PLR0913  one parameter per option of the synopsis
     if output is None:
         raise RequestError("export was not told where to write", code="no_place_for_format", fix="name it with -o PATH")
     cut = Cut(ranks=parse_ranks(ranks), steps=parse_steps(steps), max_events=max_events)
+    if _is_inference(source):
+        _export_inference(source, output, formats, cut, as_json=as_json)
+        return
     asked = _Asked(output, formats or _by_suffix(output), cut)
     with progress() as stage:
         stage(f"exporting {source}")
         written = _export(source, asked)
     _tell(written, as_json=as_json)
+
+
+def _is_inference(source: Path) -> bool:
+    """Whether a run has inference evidence and no calls: its trace is that of the evidence."""
+    from paritrace.inference.artifact import ARTIFACT_NAME
+    from paritrace.runs.envelope import JOURNAL_NAME
+
+    if source.is_file():
+        return source.name == ARTIFACT_NAME
+    return (source / ARTIFACT_NAME).is_file() and not any(source.rglob(JOURNAL_NAME))
+
+
+def _export_inference(source: Path, output: Path, formats: tuple[str, ...], cut: Cut, *, as_json: bool) -> None:
+    from paritrace.files import LOCAL
+    from paritrace.reports.inference.trace_file import in_words, write_trace_file
+
+    if set(formats) - {TRACE} or cut.ranks is not None or cut.steps is not None:
+        raise RequestError(
+            "the trace of an inference run is whole: it has no --rank, no --steps and no other --format",
+            code="no_such_format",
+            fix=f"give -o FILE.{TRACE}, with --max-events if it is to be smaller",
+        )
+    place = output / f"inference.{TRACE}" if output.is_dir() or not output.suffix else output
+    with progress() as stage:
+        stage(f"exporting {source}")
+        written = write_trace_file(source, place, cut=cut, files=LOCAL)
+    if as_json:
+        write_json({"files": [written]})
+    else:
+        write_text("\n".join(in_words(written)))
 
 
 def _by_suffix(output: Path) -> tuple[str, ...]:

@@ -61,12 +61,16 @@ def account(run: Path, shares: str | None, as_json: bool) -> None:
 @click.command()
 @click.argument("run", type=_PATH, metavar="RUN")
 @click.option("--request", metavar="ID", help="Show what served one request: iterations, device work, what is unknown.")
+@click.option("-o", "--output", type=_PATH, metavar="FILE", help="Write a trace for Perfetto instead: FILE.pftrace.")
 @json_option
-def show(run: Path, request: str | None, as_json: bool) -> None:
+def show(run: Path, request: str | None, output: Path | None, as_json: bool) -> None:
     """Show what the artifact of RUN holds: events, components, conflicts, references in vain, losses.
 
     With --request: how each party tells that request, joined by ids alone, and the iterations it took part in.
+    With -o: a trace of all of it; clocks that no record aligns stand one behind the other.
     """
+    if request is not None and output is not None:
+        raise click.UsageError("--request shows one request, and -o draws the whole run: give one of them")
     if request is not None:
         _show_request(run, request, as_json=as_json)
         return
@@ -74,11 +78,26 @@ def show(run: Path, request: str | None, as_json: bool) -> None:
     from paritrace.reports.inference.screens import show_screen
 
     _repair(run)
+    if output is not None:
+        _draw(run, output, as_json=as_json)
+        return
     report = show_artifact(run)
     if as_json:
         write_json(report)
     else:
         write_text(show_screen(report))
+
+
+def _draw(run: Path, output: Path, *, as_json: bool) -> None:
+    from paritrace.files import LOCAL
+    from paritrace.reports.formats import Cut
+    from paritrace.reports.inference.trace_file import in_words, write_trace_file
+
+    written = write_trace_file(run, output, cut=Cut(), files=LOCAL)
+    if as_json:
+        write_json(written)
+    else:
+        write_text("\n".join(in_words(written)))
 
 
 def _repair(run: Path) -> None:

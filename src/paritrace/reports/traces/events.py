@@ -11,8 +11,8 @@ Arguments = tuple[tuple[str, Value], ...]
 class Event(Struct, frozen=True, gc=False):
     """A call or an instant. Times in ns since the zero of its side; `start_ns` -1: no time is known.
 
-    `words`: arguments whose values are few; what events have in common is put together once. `flow`: 63 bits that join
-    events, 0 for none. The arrow leads to the later one, whichever that is.
+    `words`: arguments whose values are few; what events have in common is put together once. `flows`: numbers of 63
+    bits, each of which joins events. An arrow leads to the later one, whichever that is.
     """
 
     start_ns: int
@@ -24,7 +24,7 @@ class Event(Struct, frozen=True, gc=False):
     line: int = 0
     words: tuple[tuple[str, str], ...] = ()
     arguments: Arguments = ()
-    flow: int = 0
+    flows: tuple[int, ...] = ()
 
 
 class Why(StrEnum):

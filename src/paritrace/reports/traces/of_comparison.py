@@ -156,7 +156,7 @@ class _Rank:
             line=row.line,
             words=self._said.words(row),
             arguments=self._said.arguments(row),
-            flow=number_of(self._pairs, self._nth(row), *ids) if paired else 0,
+            flows=(number_of(self._pairs, self._nth(row), *ids),) if paired else (),
         )
 
 

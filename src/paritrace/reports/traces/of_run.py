@@ -116,7 +116,7 @@ class _Session:
             line=site.line,
             words=(("phase", of.contexts[call.context].phase.value), ("module", module), ("called", function.name)),
             arguments=tuple(self._arguments(call)),
-            flow=self._flows.get(call.id, 0),
+            flows=self._flows.get(call.id, ()),
         )
 
     def _arguments(self, call: Call) -> Iterator[tuple[str, Value]]:
@@ -148,17 +148,17 @@ class _Session:
         return known[0], f"{known[1]} {bits}"
 
 
-def _flows(of: Recorded, *, source: str) -> dict[int, int]:
+def _flows(of: Recorded, *, source: str) -> dict[int, tuple[int, ...]]:
     """By call the flow of a collective: the members of its group number it alike, leaving point-to-point calls out."""
     seen: dict[int, int] = {}
-    flows: dict[int, int] = {}
+    flows: dict[int, tuple[int, ...]] = {}
     for identity, collective in sorted(of.distributed.collectives.items()):
         group = of.distributed.groups.get(collective.group)
         if group is None or collective.operation in POINT_TO_POINT:
             continue
         nth = seen[collective.group] = seen.get(collective.group, -1) + 1
         which = (of.session.incarnation, group.key, *group.ranks, nth, collective.operation)
-        flows[identity] = number_of("collective", source, *which)
+        flows[identity] = (number_of("collective", source, *which),)
     return flows
 
 

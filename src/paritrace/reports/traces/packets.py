@@ -118,8 +118,8 @@ class Packets:
         packet.MergeFromString(known)
         packet.timestamp = event.start_ns
         filled = packet.track_event
-        if event.flow:
-            filled.flow_ids.append(event.flow)  # an end that comes first in time would be dropped without a word
+        if event.flows:
+            filled.flow_ids.extend(event.flows)  # an end that comes first in time would be dropped without a word
         names, add = self._tables["debug_annotation_names"], filled.debug_annotations.add
         for name, value in event.arguments:  # the busiest loop there is: what is plain takes no call
             annotation = add()

@@ -20,12 +20,13 @@ Pack = type[Packets] | type[ChromePackets]  # in which format events are written
 class Of(Struct, frozen=True):
     """Whose trace it is. `source`: digest that ids follow from; `zero_unix_ns`: wall time of 0, None where none holds.
 
-    `labels` stand beside the process's name; `facts` in the last packet.
+    `name`: the process's, "" for the rank; `labels` stand beside it; `facts` in the last packet.
     """
 
     source: str
     rank: int
     zero_unix_ns: int | None = None
+    name: str = ""
     labels: tuple[str, ...] = ()
     facts: dict[str, str] = {}
 
@@ -46,7 +47,7 @@ class RankTrace:
         clocks = {BOOTTIME: 0} if of.zero_unix_ns is None else {BOOTTIME: 0, REALTIME: of.zero_unix_ns}
         self._packets.begin_sequence(clocks=clocks)
         self._process = number_of(of.source, of.rank)
-        self._packets.process(self._process, pid=pid_of(of.rank), name=f"rank {of.rank}", labels=of.labels)
+        self._packets.process(self._process, pid=pid_of(of.rank), name=of.name or f"rank {of.rank}", labels=of.labels)
 
     def track(self, path: tuple[str, ...], *, description: str = "") -> int:
         """The track of a path, described when it is first named."""
@@ -152,4 +153,4 @@ class RankTrace:
         self.tally.leave_out(why)
 
     def _counted(self, event: Event) -> None:
-        self.tally.flow_ends += bool(event.flow)
+        self.tally.flow_ends += len(event.flows)

@@ -1,0 +1,195 @@
+"""The trace of an inference run: requests, iterations, device and host work, losses, memberships as arrows (IN-19)."""
+
+from collections import Counter
+from pathlib import Path
+
+from msgspec import Struct
+
+from paritrace.errors import EvidenceError
+from paritrace.files import LOCAL, Files
+from paritrace.files.opened import OpenedFile
+from paritrace.inference.artifact import Events, Place, head_of, place_of
+from paritrace.inference.lines import LineDecoder
+from paritrace.inference.records import Activity, Iteration, Loss, Request, Stage
+from paritrace.reports.formats import Cut, Sink
+from paritrace.reports.traces.events import Event, Tally
+from paritrace.reports.traces.identities import number_of
+from paritrace.reports.traces.inference_events import event_of, loss_event, path_of
+from paritrace.reports.traces.inference_rows import Columns, Found, Owner, Timed, found_in
+from paritrace.reports.traces.time_lines import MOST_NS, TimeLines, time_lines
+from paritrace.reports.traces.writing import Of, RankTrace
+
+NO_STEP = 0
+
+
+class Drawn(Struct, frozen=True):
+    """What a trace holds. `clocks`: time lines; `arrows`: memberships shown; `unjoined`: others, by why not."""
+
+    parts: tuple[Tally, ...]
+    clocks: tuple[tuple[str, ...], ...]
+    arrows: int
+    unjoined: dict[str, int]
+    unused_alignments: tuple[str, ...]
+
+
+def write_inference(path: Path, sink: Sink, /, *, cut: Cut = Cut(), files: Files = LOCAL) -> Drawn:  # noqa: B008  frozen
+    """Writes the trace of an artifact, named by itself or by its run directory; one part for each process.
+
+    The artifact is read twice: 40 bytes are held of an event, 24 of a link, and of a membership its record.
+
+    Raises:
+        EvidenceError, HostError: Refused: as reading the artifact; `times_too_far_apart`.
+    """
+    place = place_of(path)
+    head = head_of(place, files=files)
+    found = found_in(Events(place, files=files))
+    if not found.owners:
+        found.owner(head.context)  # a trace of nothing is a whole trace too
+    lines = time_lines(found.spans, alignments=found.alignments, leading=found.leading)
+    _require_short(place, found, lines)
+    arrows = _Arrows(found, source=head.context.facts.run_id)
+    writer = _Writer(place, found, lines, arrows)
+    with files.opened(place.path) as opened:
+        parts = tuple(writer.write(owner, nth, sink, opened, cut=cut) for nth, owner in enumerate(writer.order()))
+    return Drawn(
+        parts=parts,
+        clocks=tuple(tuple(sorted(line.offsets)) for line in lines.lines),
+        arrows=arrows.number,
+        unjoined=dict(arrows.unjoined),
+        unused_alignments=lines.unused,
+    )
+
+
+class _Arrows:
+    """Memberships as flows: only those whose request and iteration were reported."""
+
+    def __init__(self, found: Found, *, source: str) -> None:
+        self.of_row: dict[int, list[int]] = {}
+        self.number = 0
+        self.unjoined: Counter[str] = Counter()
+        for one in found.members:
+            attempts = found.attempts.get(one.request_ref, {})
+            request = attempts.get(one.attempt_ref)
+            if request is None and one.attempt_ref is None and len(attempts) == 1:
+                request = next(iter(attempts.values()))
+            iteration = found.iterations.get(one.iteration_ref)
+            if request is None:
+                self.unjoined["which attempt is not told" if attempts else "request not reported"] += 1
+            elif iteration is None:
+                self.unjoined["iteration not reported"] += 1
+            else:
+                self._join(number_of("membership", source, one.event_id), request, iteration)
+
+    def _join(self, flow: int, request: int, iteration: int) -> None:
+        self.number += 1
+        self.of_row.setdefault(request, []).append(flow)
+        self.of_row.setdefault(iteration, []).append(flow)
+
+
+class _Writer:
+    """Writes the processes of one artifact."""
+
+    def __init__(self, place: Place, found: Found, lines: TimeLines, arrows: _Arrows) -> None:
+        self._place = place
+        self._found = found
+        self._lines = lines
+        self._arrows = arrows
+        self._columns: Columns = found.columns()
+        self._line_of = {clock: nth for nth, line in enumerate(lines.lines) for clock in line.offsets}
+
+    def order(self) -> list[Owner]:
+        """Return the processes, those of one time line together; those without any time last."""
+        last = len(self._lines.lines)
+        return sorted(self._found.owners, key=lambda owner: (self._line_of.get(owner.clock, last), owner))
+
+    def write(self, owner: Owner, nth: int, sink: Sink, opened: OpenedFile, *, cut: Cut) -> Tally:
+        """Write one process as a part of its own."""
+        trace = RankTrace(self._of(owner, nth), sink, cut=cut)
+        decoder = _Reread(self._place, opened, self._found)
+        line = self._line_of.get(owner.clock)
+        offset = 0 if line is None else self._lines.lines[line].offsets[owner.clock]
+        number = self._found.owners[owner]
+        for row in self._columns.of(number).tolist():
+            event = decoder.read(int(self._columns.offsets[row]), int(self._columns.sizes[row]))
+            said = self._found.links.of(event.activity_ref) if isinstance(event, Activity) else ()
+            shown = event_of(event, said, offset=offset, flows=tuple(self._arrows.of_row.get(row, ())))
+            trace.call(path_of(event, said), shown, step=NO_STEP)
+        for loss in self._losses(number):
+            trace.instant(("losses",), loss_event(loss))
+        if len(self._lines.lines) > 1:
+            trace.instant(("losses",), Event(-1, -1, self._apart(owner), category="clock"))
+        return trace.close()
+
+    def _losses(self, number: int) -> list[Loss]:
+        return [loss for loss in self._found.losses if self._found.owner(loss.context) == number]
+
+    def _of(self, owner: Owner, nth: int) -> Of:
+        pid, rank = owner.pid or "not told", owner.rank or "not told"
+        several = len(self._lines.lines) > 1
+        line = self._line_of.get(owner.clock)
+        clock = "" if not several else " · no times" if line is None else f" · clock {line + 1} (not aligned)"
+        return Of(
+            source=owner.run_id,
+            rank=nth,
+            name=f"{owner.run_id} · {owner.host or 'host not told'} · rank {rank} · pid {pid}{clock}",
+            labels=(f"clock {owner.clock}", *((self._apart(owner),) if several else ())),
+            facts={
+                "of": "inference",
+                "run": owner.run_id,
+                "host": owner.host,
+                "rank": owner.rank,
+                "pid": owner.pid,
+                "clock": owner.clock,
+                "time_lines": str(len(self._lines.lines)),
+                "zero_ns": str(-self._lines.lines[line].offsets[owner.clock]) if line is not None else "",
+                "unused_alignments": "; ".join(self._lines.unused),
+            },
+        )
+
+    def _apart(self, owner: Owner) -> str:
+        line = self._line_of.get(owner.clock)
+        if line is None:
+            return "no event of this clock has a time"
+        return (
+            f"time line {line + 1} of {len(self._lines.lines)}: no record aligns its clock with another line's;"
+            " lines stand one behind the other, and times are not compared"
+        )
+
+
+class _Reread:
+    """Reads single lines of an artifact again."""
+
+    def __init__(self, place: Place, opened: OpenedFile, found: Found) -> None:
+        self._place = place
+        self._opened = opened
+        self._decoder = LineDecoder()
+        self._decoder.contexts.update(found.contexts)
+
+    def read(self, offset: int, size: int) -> Timed:
+        data = b"".join(self._opened.chunks(offset, size))
+        try:
+            event = self._decoder.decode(data)
+        except ValueError as error:
+            raise self._changed(offset) from error
+        if not isinstance(event, Request | Iteration | Stage | Activity):
+            raise self._changed(offset)
+        return event
+
+    def _changed(self, offset: int) -> EvidenceError:
+        return EvidenceError(
+            f"{self._place.path} was changed at byte {offset} while it was read",
+            code="invalid_line",
+            fix="give the command again once nothing rewrites the file",
+        )
+
+
+def _require_short(place: Place, found: Found, lines: TimeLines) -> None:
+    """Refuse times so far apart that the format would show others."""
+    for line in lines.lines:
+        last = max(found.spans[clock].last_ns + offset for clock, offset in line.offsets.items())
+        if last > MOST_NS:
+            raise EvidenceError(
+                f"{place.path} holds times that are {last:,} ns apart, over {len(lines.lines)} time lines",
+                code="times_too_far_apart",
+                fix="a trace counts to 2^62 ns: look for a time that its source wrote wrong",
+            )
