@@ -69,6 +69,11 @@ def below(known: Known) -> Known:
     return found
 
 
+def children_of(parent: int) -> Known:
+    """The children of a process that have not been waited for, zombies among them."""
+    return {pid: start for pid, (_, of, start) in _table().items() if of == parent}
+
+
 def _living(known: Known) -> list[int]:
     rows = _table()
     return [pid for pid, start in known.items() if pid in rows and rows[pid][0] != "Z" and rows[pid][2] == start]

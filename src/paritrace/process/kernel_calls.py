@@ -18,6 +18,11 @@ def become_subreaper() -> None:
     _prctl(_PR_SET_CHILD_SUBREAPER, 1)
 
 
+def end_subreaper() -> None:
+    """Adopt no more orphans; those adopted stay children. Raises OSError: not Linux."""
+    _prctl(_PR_SET_CHILD_SUBREAPER, 0)
+
+
 def is_subreaper() -> bool:
     """Whether the calling process adopts orphans.
 

@@ -15,6 +15,7 @@ from msgspec import Struct
 from paritrace.errors import HostError, Outcome
 from paritrace.process.ending import end_tree
 from paritrace.process.guarding import guarded
+from paritrace.process.orphans import adopting
 
 ENDING = (signal.SIGTERM, signal.SIGHUP)
 
@@ -43,7 +44,8 @@ def run_logged(
 
     The command leads a process group of its own. When this process is interrupted, told to end, or the deadline passes,
     the group and all that it started are told to end and, after `ending.GRACE_SECONDS`, killed. A guard does the same
-    when this process is killed, which it cannot see coming.
+    when this process is killed, which it cannot see coming. What left its parents, as daemons do, is adopted by this
+    process and ended with the rest; the guard cannot find it.
 
     `ended` is called when the command has ended by itself, before what it left behind is ended.
 
@@ -51,7 +53,7 @@ def run_logged(
         HostError: `child_not_started` (Refused); `child_too_slow` (Failed) after the deadline, the group has ended.
     """
     started = time.monotonic()
-    with _ending_signals(), guarded() as guard:
+    with _ending_signals(), guarded() as guard, adopting() as end_orphans:
         child = _started(command, directory, environment, log)
         try:
             guard(child.pid)
@@ -67,6 +69,7 @@ def run_logged(
         finally:
             end_tree(child.pid)
             child.wait()
+            end_orphans()
     return Logged(status=status, seconds=time.monotonic() - started)
 
 

@@ -1,16 +1,19 @@
-"""Adopts the orphans of what we start, where that was asked for, and takes their wait statuses (RS-6)."""
+"""Adopts the orphans of what we start, and takes their wait statuses or ends them (RS-6, P5)."""
 
 import os
 import signal
-from collections.abc import Collection
+from collections.abc import Callable, Collection, Generator
+from contextlib import contextmanager, suppress
 
 from msgspec import Struct
 
 from paritrace.clock import SYSTEM, Clock
-from paritrace.process.kernel_calls import become_subreaper
+from paritrace.process.ending import children_of, end_tree
+from paritrace.process.kernel_calls import become_subreaper, end_subreaper, is_subreaper
 from paritrace.process.stop_facts import Victim, VictimSource
 
 MOST_REAPED = 100_000  # more processes than a machine has
+MOST_ROUNDS = 100  # of ending orphans: each round ends all there are, and one that keeps forking is given up
 
 
 class Reaped(Struct, frozen=True):
@@ -42,6 +45,42 @@ def reap_adopted(*, clock: Clock = SYSTEM) -> tuple[Reaped, ...]:
             break
         found.append(Reaped(pid, os.waitstatus_to_exitcode(status), clock.monotonic_ns()))
     return tuple(found)
+
+
+@contextmanager
+def adopting() -> Generator[Callable[[], None]]:
+    """Adopt the orphans of what is started in the block; yields what ends them, daemons in sessions of their own too.
+
+    The children that this process has by then are left alone; others are not to be started in the block by other
+    threads. Without the kernel's help (not Linux) nothing is adopted, and nothing ended.
+    """
+    try:
+        before = is_subreaper()
+        become_subreaper()
+    except OSError:
+        yield _nothing
+        return
+    ours = children_of(os.getpid())
+    try:
+        yield lambda: _end_orphans(ours)
+    finally:
+        if not before:
+            end_subreaper()
+
+
+def _nothing() -> None:
+    """Nothing was adopted."""
+
+
+def _end_orphans(ours: dict[int, str]) -> None:
+    for _ in range(MOST_ROUNDS):
+        adopted = {pid for pid, start in children_of(os.getpid()).items() if ours.get(pid) != start}
+        if not adopted:
+            return
+        for pid in adopted:
+            end_tree(pid)
+            with suppress(ChildProcessError):
+                os.waitpid(pid, os.WNOHANG)
 
 
 def killed_by_others(reaped: Collection[Reaped], *, we_killed: bool) -> tuple[Victim, ...]:
