@@ -180,7 +180,7 @@ def test_a_captured_workload_begins_with_nothing_heavy_imported(tmp_path: Path) 
 
 
 def test_core_works_without_torch() -> None:
-    """SU-15: every module outside capture.pytorch and inference.pytorch imports, and commands answer, with torch out of reach."""
+    """SU-15: every module outside the two `pytorch` packages imports, and commands answer, with torch out of reach."""
     source = """
 import pkgutil, sys
 class Absent:  # not `sys.modules["torch"] = None`: SciPy takes a name that is there for the module
