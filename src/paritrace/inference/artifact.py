@@ -55,6 +55,12 @@ class Events:
     def __iter__(self) -> Iterator[AnyEvent]:
         return events(self.lines(), name=str(self.place.path))
 
+    def numbered(self) -> Iterator[tuple[int, AnyEvent]]:
+        """Yield the events with the numbers of their lines; raises as iterating."""
+        for line in self.lines():
+            for event in events((line,), name=str(self.place.path)):
+                yield line.number, event
+
     def lines(self) -> Iterator[Line]:
         """Yield the lines, good or bad; those that the index gives up are left out."""
         index = read_index(self.place.folder, self.place.name, files=self._files)

@@ -51,27 +51,27 @@ def routes(library: Library, /) -> APIRouter:
 
     @api.get("/shelf", responses=answer_with(Shelf), summary="Runs and comparisons at the path")
     def shelf() -> Response:
-        return _document(library.shelf())
+        return document(library.shelf())
 
     @api.get("/runs/{key}", responses=answer_with(RunSummary), summary="A run: sessions, coverage, attachments")
     def run(key: Key) -> Response:
-        return _document(contents.run_summary(library, key))
+        return document(contents.run_summary(library, key))
 
     @api.get("/runs/{key}/verification", responses=answer_with(Verification), summary="Hash and read a run again")
     def verification(key: Key) -> Response:
-        return _document(contents.verification(library, key))
+        return document(contents.verification(library, key))
 
     @api.get("/runs/{key}/check", responses=answer_with(Checked), summary="A run against itself, as check --json")
     def checked(key: Key) -> Response:
-        return _document(contents.checked(library, key))
+        return document(contents.checked(library, key))
 
     @api.get("/comparisons/{key}", responses=answer_with(Comparison), summary="A comparison, as compare --json")
     def comparison(key: Key) -> Response:
-        return _document(library.result(key).comparison)
+        return document(library.result(key).comparison)
 
     @api.get("/comparisons/{key}/evidence/{identity}", responses=answer_with(Explanation), summary="As explain --json")
     def evidence(key: Key, identity: str) -> Response:
-        return _document(contents.evidence(library, key, identity))
+        return document(contents.evidence(library, key, identity))
 
     @api.get(
         "/comparisons/{key}/calls",
@@ -82,11 +82,11 @@ def routes(library: Library, /) -> APIRouter:
     def calls(key: Key, request: Request, offset: Offset = 0, limit: Limit = contents.PAGE_ROWS) -> Response:
         offset, limit = contents.bounded(offset, limit)
         question = asked(dict(request.query_params))
-        return _document(library.calls(key).answer(question, offset=offset, limit=limit))
+        return document(library.calls(key).answer(question, offset=offset, limit=limit))
 
     @api.get("/comparisons/{key}/facets", responses=answer_with(Facets), summary="Rows by word of each closed column")
     def facets(key: Key) -> Response:
-        return _document(Facets(library.calls(key).facets()))
+        return document(Facets(library.calls(key).facets()))
 
     @api.get(
         "/comparisons/{key}/calls/{side}/{rank}/{record_id}",
@@ -94,11 +94,11 @@ def routes(library: Library, /) -> APIRouter:
         summary="One call and its partner",
     )
     def call(key: Key, side: Side, rank: Rank, record_id: RecordId, session_id: str = "") -> Response:
-        return _document(contents.call(library, key, (side.value, rank, record_id, session_id)))
+        return document(contents.call(library, key, (side.value, rank, record_id, session_id)))
 
     @api.get("/comparisons/{key}/source", responses=answer_with(SourcePage), summary="Both sides of a source file")
     def source(key: Key, side: Side, file: File, line: Annotated[int, Query(ge=0, le=2**31)] = 0) -> Response:
-        return _document(contents.sources(library, key, side, file, line=line))
+        return document(contents.sources(library, key, side, file, line=line))
 
     _add_others(api, library)
     _add_attempts(api, library)
@@ -108,11 +108,11 @@ def routes(library: Library, /) -> APIRouter:
 def _add_attempts(api: APIRouter, library: Library) -> None:
     @api.get("/attempts/{key}", responses=answer_with(AttemptsShown), summary="Attempts, as attempts compare --json")
     def attempts(key: Key) -> Response:
-        return _document(contents.attempts(library, key))
+        return document(contents.attempts(library, key))
 
     @api.get("/attempts/{key}/explained", responses=answer_with(Explained), summary="As attempts explain --json")
     def explained(key: Key, figure: Figure) -> Response:
-        return _document(contents.explained_figure(library, key, figure))
+        return document(contents.explained_figure(library, key, figure))
 
 
 def _add_others(api: APIRouter, library: Library) -> None:
@@ -120,12 +120,13 @@ def _add_others(api: APIRouter, library: Library) -> None:
 
     @api.get("/checks/{key}", responses=answer_with(Checked), summary="A kept check, as check --json")
     def kept_check(key: Key) -> Response:
-        return _document(library.check(key))
+        return document(library.check(key))
 
     @api.get("/stores/{key}", responses=answer_with(StorePage), summary="How far the ranks of a store are")
     def store(key: Key) -> Response:
-        return _document(library.store(key))
+        return document(library.store(key))
 
 
-def _document(found: Struct) -> Response:
+def document(found: Struct, /) -> Response:
+    """Returns a record as the answer of a route."""
     return Response(encoded(found), media_type="application/json")

@@ -12,10 +12,12 @@ from starlette.middleware.trustedhost import TrustedHostMiddleware
 
 from paritrace import __version__
 from paritrace.errors import EvidenceError, HostError, InternalError, Outcome, ParitraceError, RequestError
-from paritrace.web import api
+from paritrace.web import api, inference_api
 from paritrace.web.access import HOSTS
 from paritrace.web.comparison_pages import ComparisonPages
 from paritrace.web.guard import Guard
+from paritrace.web.inference_evidence import InferenceEvidence
+from paritrace.web.inference_pages import InferencePages
 from paritrace.web.library import Library
 from paritrace.web.navigation import HOME, NO_SUCH_PAGE
 from paritrace.web.pages import Pages
@@ -23,7 +25,17 @@ from paritrace.web.rendering import page
 from paritrace.web.schemas import with_components
 from paritrace.web.timelines import Timelines, origin_of
 
-NOT_FOUND = frozenset({"no_such_page", "no_such_id", "no_calls_table", "no_result", "not_found", "no_such_figure"})
+NOT_FOUND = frozenset(
+    {
+        "no_such_page",
+        "no_such_id",
+        "no_calls_table",
+        "no_result",
+        "not_found",
+        "no_such_figure",
+        "no_such_request",
+    }
+)
 
 
 def application(path: Path, /, *, token: str, origin: str, perfetto: str = "") -> FastAPI:
@@ -37,6 +49,9 @@ def application(path: Path, /, *, token: str, origin: str, perfetto: str = "") -
     )
     made.include_router(api.routes(library))
     made.include_router(Pages(library).routes())
+    inference = InferenceEvidence(library)
+    made.include_router(inference_api.routes(inference))
+    made.include_router(InferencePages(inference).routes())
     made.include_router(ComparisonPages(library).routes())
     made.include_router(Timelines(library, perfetto=perfetto).routes())
     made.add_exception_handler(Exception, _answered)

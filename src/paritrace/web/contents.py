@@ -14,6 +14,7 @@ from paritrace.compare.result import Finding
 from paritrace.compare.rows import Side
 from paritrace.errors import RequestError
 from paritrace.files import LOCAL
+from paritrace.inference.artifact import ARTIFACT_NAME
 from paritrace.reports.explained import behind
 from paritrace.reports.explanation import Explanation, explain
 from paritrace.reports.shelf import Result
@@ -39,6 +40,12 @@ class Facets(Struct, frozen=True):
 def run_summary(library: Library, key: str, /) -> RunSummary:
     with library.run(key) as run:
         return summarise(run)
+
+
+def has_inference(library: Library, key: str, /) -> bool:
+    """Whether a run holds inference evidence."""
+    with library.run(key) as run:
+        return LOCAL.exists(run.folder / ARTIFACT_NAME)
 
 
 def verification(library: Library, key: str, /) -> Verification:

@@ -70,7 +70,7 @@ class Library:
         """
         place = self._place(key)
         watched = (place / MANIFEST, place / NAMES["json"]) if place.is_dir() else (place,)
-        stamps = tuple(_stamp(path) for path in watched)
+        stamps = tuple(stamp_of(path) for path in watched)
         with self._lock:
             known = self._results.get(key)
             if known is None or known[0] != stamps:
@@ -89,7 +89,7 @@ class Library:
         """
         result = self.result(key)
         path = _table_of(result)
-        stamp = _stamp(path)
+        stamp = stamp_of(path)
         with self._lock:
             known = self._tables.get(key)
             if known is None or known[0] != stamp:
@@ -133,7 +133,7 @@ class Library:
         return known
 
 
-def _stamp(path: Path) -> Stamp:
+def stamp_of(path: Path) -> Stamp:
     """What changes when a file is written anew; zeros where there is none."""
     if not LOCAL.exists(path):
         return (0, 0, 0)

@@ -48,7 +48,8 @@ class Pages:
 
     def run(self, key: Key) -> str:
         shown = run_page(contents.run_summary(self._library, key))
-        return page("run_view.html", {"page": shown, "key": key}, title=shown.title or shown.run.run_id, nav=(HOME,))
+        values = {"page": shown, "key": key, "has_inference": contents.has_inference(self._library, key)}
+        return page("run_view.html", values, title=shown.title or shown.run.run_id, nav=(HOME,))
 
     def check(self, key: Key) -> str:
         """What `paritrace check` says; its calls stand in no table, so that nothing leads to them."""

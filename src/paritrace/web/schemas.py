@@ -9,6 +9,9 @@ import msgspec
 from paritrace.attempts.explaining import Explained
 from paritrace.compare.checks_result import Checked
 from paritrace.compare.result import Comparison
+from paritrace.inference.event_lines import EventLines
+from paritrace.inference.request_lines import RequestLines
+from paritrace.inference.served_result import ServedReport
 from paritrace.reports.explanation import Explanation
 from paritrace.reports.shelf import Shelf
 from paritrace.reports.shelf_others import StorePage
@@ -17,6 +20,7 @@ from paritrace.runs.verify import Verification
 from paritrace.web.call_detail import CallDetail
 from paritrace.web.calls_database import Answer
 from paritrace.web.contents import AttemptsShown, Facets
+from paritrace.web.inference_evidence import InferenceShown
 from paritrace.web.source_view import SourcePage
 
 ANSWERS = (
@@ -33,6 +37,10 @@ ANSWERS = (
     Explained,
     CallDetail,
     SourcePage,
+    InferenceShown,
+    RequestLines,
+    ServedReport,
+    EventLines,
 )
 REFERENCE = "#/components/schemas/{name}"
 

@@ -13,6 +13,7 @@ from markupsafe import Markup
 from msgspec import Struct
 
 from paritrace.reports.harmless import harmless, shorten_text
+from paritrace.reports.html.known import duration, known
 from paritrace.reports.html.links import fragment
 
 _FINDING = re.compile(r"F[0-9]{1,6}")
@@ -57,6 +58,8 @@ def environment() -> Environment:
     made.filters["finding_id"] = finding_id
     made.filters["thousands"] = lambda number: f"{number:,}"
     made.filters["percent"] = lambda share: f"{share:.1%}"
+    made.filters["duration"] = duration
+    made.filters["known"] = known
     return made
 
 

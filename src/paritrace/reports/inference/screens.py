@@ -1,6 +1,7 @@
 """The screens of `paritrace infer`: bounded, numbers with their denominators, gaps by name."""
 
 from collections.abc import Iterable, Iterator
+from typing import assert_never
 
 from paritrace.evidence.coverage import in_words, state
 from paritrace.evidence.gaps import Gap
@@ -168,15 +169,21 @@ def _iteration(of: IterationTime) -> Iterator[str]:
 def _losses(losses: Iterable[LossLine], left_out: int) -> Iterator[str]:
     shown = list(losses)
     for one in shown[:MOST_ROWS]:
-        match one.status:
-            case LossStatus.ZERO_REPORTED:
-                said = "none, as the source says"
-            case LossStatus.NOT_REPORTED:
-                said = "the source does not say"
-            case LossStatus.REPORTED:
-                said = "some, no number given" if isinstance(one.count, Gap) else f"{one.count:,}"
-        yield f"loss of {harmless(one.what)} ({one.reason.value}): {said}; {harmless(one.source)}"
+        yield f"loss of {harmless(one.what)} ({one.reason.value}): {loss_said(one)}; {harmless(one.source)}"
     yield from _more(len(shown) + left_out)
+
+
+def loss_said(loss: LossLine) -> str:
+    """Return how much was lost, in the words of the source: nothing lost is not the same as nothing said."""
+    match loss.status:
+        case LossStatus.ZERO_REPORTED:
+            return "none, as the source says"
+        case LossStatus.NOT_REPORTED:
+            return "the source does not say"
+        case LossStatus.REPORTED:
+            return "some, no number given" if isinstance(loss.count, Gap) else f"{loss.count:,}"
+        case _:
+            assert_never(loss.status)
 
 
 def _counts(counts: LinkCounts) -> Iterator[str]:
