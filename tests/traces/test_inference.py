@@ -207,3 +207,20 @@ def test_in19_show_writes_a_trace_and_says_so_in_json(tmp_path: Path) -> None:
     )
     assert '"arrows": 3' in done.output or '"arrows":3' in done.output
     assert output.stat().st_size > 0
+
+
+def test_in19_export_draws_a_run_that_holds_no_calls_and_refuses_what_has_no_meaning(tmp_path: Path) -> None:
+    run, folder = made(tmp_path, (*BASE, ALIGNED)), tmp_path / "exported"
+    assert status_of(["export", str(run), "-o", str(folder)]) == 0
+    assert status_of(["export", str(run / "inference.jsonl"), "-o", str(tmp_path / "b.pftrace")]) == 0
+    assert sum(part.flow_ends for part in read_back(folder / "inference.pftrace", files=LOCAL)) == 6
+    assert (folder / "inference.pftrace").read_bytes() == (tmp_path / "b.pftrace").read_bytes()
+    for option in (["--steps", "0:1"], ["--rank", "0"], ["--format", "chrome-json"]):
+        assert status_of(["export", str(run), "-o", str(tmp_path / "c.pftrace"), *option]) != 0
+    assert not (tmp_path / "c.pftrace").exists()
+
+
+def test_in19_one_request_and_a_trace_of_all_are_not_asked_together(tmp_path: Path) -> None:
+    output = tmp_path / "one.pftrace"
+    assert status_of(["infer", "show", str(made(tmp_path, BASE)), "--request", "r1", "-o", str(output)]) != 0
+    assert not output.exists()
