@@ -2,6 +2,7 @@
 
 import json
 import sys
+from collections.abc import Generator
 from pathlib import Path
 
 import click
@@ -33,17 +34,19 @@ def member(depth: int) -> None:
 
 
 @pytest.fixture(autouse=True)
-def small_table(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def small_table(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Generator[None]:
+    """A few commands alone; all of them stand in their order again afterwards, as completion and help tell it."""
     own = {name: COMMANDS[name] for name in ("doctor", "config", "completion")}
     own["sample"] = Entry(f"{__name__}:sample", "sample")
     own["family"] = Entry(f"{__name__}:family", "family")
     assert __name__ in sys.modules
-    COMMANDS_BEFORE = dict(COMMANDS)
-    for name in COMMANDS_BEFORE:
-        monkeypatch.delitem(COMMANDS, name)
-    for name, entry in own.items():
-        monkeypatch.setitem(COMMANDS, name, entry)
+    before = dict(COMMANDS)
+    COMMANDS.clear()
+    COMMANDS.update(own)
     monkeypatch.chdir(tmp_path)
+    yield
+    COMMANDS.clear()
+    COMMANDS.update(before)
 
 
 def run(capsys: pytest.CaptureFixture[str], *arguments: str) -> dict[str, object]:
