@@ -1,5 +1,7 @@
 """Pages say what the terminal says, in well-formed HTML in which no recorded name is markup (SU-7, SU-12, CP-29)."""
 
+from typing import get_args
+
 import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
@@ -7,6 +9,7 @@ from msgspec.structs import replace
 
 from paritrace.compare.checks_result import Checked, Outcome
 from paritrace.compare.result import Comparison, LadderRow, Ledger, LedgerEntry
+from paritrace.evidence.gaps import Gap
 from paritrace.reports import headline
 from paritrace.reports.html.check_page import check_page
 from paritrace.reports.html.comparison_page import Known, comparison_page
@@ -21,6 +24,9 @@ ANY = settings(
     deadline=None,
     phases=[Phase.explicit, Phase.generate],  # records of this size shrink for minutes
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
+)
+st.register_type_strategy(  # a generic record: hypothesis does not know what its one parameter is for
+    Gap, lambda gap: st.builds(Gap, st.sampled_from(list(get_args(gap)[0])), st.none() | st.text())
 )
 HOSTILE = "</script><img src=x onerror=alert(1)>\x1b[31m\u202e\x00\"'&{{7*7}}"
 
