@@ -1,13 +1,14 @@
 """What the writer does where the artifact does not take events, and where too many come (IN-15, P4, P5)."""
 
 import threading
+import time
 
 from paritrace.errors import EvidenceError
 from paritrace.evidence.ids import Ref
 from paritrace.inference.context import ClockKind, CollectionMode, Context, ContextFacts, Provenance
 from paritrace.inference.importing import Imported
 from paritrace.inference.proxy import recording
-from paritrace.inference.proxy.recording import MOST_WAITING, Writer
+from paritrace.inference.proxy.recording import GATHERED_SECONDS, MOST_AT_ONCE, MOST_WAITING, Writer
 from paritrace.inference.records import Loss, Observation, Stage
 
 CONTEXT = Context(
@@ -58,6 +59,22 @@ def test_events_are_written_in_order_and_all_of_them() -> None:
     writer.close()
     assert [one.event_id for one in artifact.events] == [str(number) for number in range(5_000)]
     assert (writer.num_written, writer.num_unwritten, writer.failure) == (5_000, 0, None)
+
+
+def test_traffic_that_never_pauses_is_written_all_the_same() -> None:
+    """A batch is closed by the age of its first event: closed by a pause, it waited for 2,000 that came one by one."""
+    artifact = Artifact()
+    writer = Writer(artifact.append, context=CONTEXT, producer="proxy")
+    writer.start()
+    taken = 0
+    until = time.monotonic() + 20
+    while not artifact.asked.wait(GATHERED_SECONDS / 20) and time.monotonic() < until:
+        writer.take(event(taken))
+        taken += 1
+    assert artifact.asked.is_set()
+    assert taken < MOST_AT_ONCE / 10
+    writer.close()
+    assert len(artifact.events) == taken
 
 
 def test_what_an_artifact_refused_is_given_to_it_again() -> None:

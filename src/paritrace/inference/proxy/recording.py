@@ -2,6 +2,7 @@
 
 import queue
 import threading
+import time
 from collections.abc import Callable, Generator, Iterable
 from typing import TYPE_CHECKING
 
@@ -72,18 +73,18 @@ class Writer:
             self._write([*self._unwritten, *batch])
 
     def _batch(self) -> tuple[list[Observation], bool]:
-        """The next events, at most MOST_AT_ONCE of them; waits for the first, then a little for more."""
+        """The next events, at most MOST_AT_ONCE of them; waits for the first, then a little while for more."""
         batch: list[Observation] = []
-        timeout: float | None = None
+        until: float | None = None
         while len(batch) < MOST_AT_ONCE:
             try:
-                event = self._waiting.get(timeout=timeout)
+                event = self._waiting.get(timeout=None if until is None else max(0.0, until - time.monotonic()))
             except queue.Empty:
                 return batch, False
             if event is None:
                 return batch, True
             batch.append(event)
-            timeout = GATHERED_SECONDS
+            until = time.monotonic() + GATHERED_SECONDS if until is None else until
         return batch, False
 
     def _write(self, events: list[Observation]) -> None:
