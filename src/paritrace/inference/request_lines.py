@@ -5,9 +5,9 @@ from msgspec import Struct
 from paritrace.evidence.gaps import Gap
 from paritrace.evidence.ids import Ref
 from paritrace.inference.artifact import Events
-from paritrace.inference.context import ClockKind
 from paritrace.inference.gaps import InferenceGap
 from paritrace.inference.records import Membership, Request
+from paritrace.inference.serving_request import elapsed_of
 
 
 class RequestLine(Struct, frozen=True, kw_only=True):
@@ -64,16 +64,8 @@ def _line(number: int, one: Request, taken: dict[Ref, set[Ref]]) -> RequestLine:
         attempt=one.attempt_ref,
         source=one.context.facts.source,
         status=one.status,
-        elapsed_ns=_elapsed(one),
+        elapsed_ns=elapsed_of(one),
         input_tokens=one.input_tokens,
         output_tokens=one.output_tokens,
         iterations=len(served) if served else Gap(InferenceGap.NOT_TOLD),
     )
-
-
-def _elapsed(one: Request) -> int | Gap[InferenceGap]:
-    if one.start_ns is None or one.end_ns is None:
-        return Gap(InferenceGap.NO_TIMES)
-    if one.context.facts.clock_kind is not ClockKind.MONOTONIC:
-        return Gap(InferenceGap.NOT_MONOTONIC, one.context.facts.clock_domain)
-    return one.end_ns - one.start_ns

@@ -56,7 +56,7 @@ def served_request(path: Path, asked: str, *, files: Files = LOCAL) -> ServedRep
         artifact=source_of(place, head.context.facts.run_id, files=files),
         asked=asked,
         requests=tuple(_of_party(one) for one in told),
-        stages=tuple(ToldStage(one.stage_ref, one.name, _elapsed(one)) for one in found.stages),
+        stages=tuple(ToldStage(one.stage_ref, one.name, elapsed_of(one)) for one in found.stages),
         num_iterations=len(iterations) if iterations else Gap(InferenceGap.MEMBERSHIP_UNKNOWN),
         iterations=first_of(iterations),
         iterations_left_out=left_out(iterations),
@@ -127,13 +127,14 @@ def _of_party(one: Request) -> ToldRequest:
         backend_request=one.backend_request_ref,
         source=one.context.facts.source,
         status=one.status,
-        elapsed_ns=_elapsed(one),
+        elapsed_ns=elapsed_of(one),
         input_tokens=one.input_tokens,
         output_tokens=one.output_tokens,
     )
 
 
-def _elapsed(one: Request | Stage) -> int | Gap[InferenceGap]:
+def elapsed_of(one: Request | Stage) -> int | Gap[InferenceGap]:
+    """Return how long something took; only a monotonic clock says it (IN-3)."""
     if one.start_ns is None or one.end_ns is None:
         return Gap(InferenceGap.NO_TIMES)
     if one.context.facts.clock_kind is not ClockKind.MONOTONIC:
