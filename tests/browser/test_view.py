@@ -155,7 +155,7 @@ def test_su12_the_table_scrolls_to_its_end_with_few_rows_in_the_page(
         seen.page.evaluate(SCROLLED, part)
         seen.until(f"Number(document.querySelector('#rows tr').id.slice(4)) >= arg && {DRAWN}", part * 990_000 - 20_000)
         assert seen.rows_in_dom() <= MOST_IN_DOM
-    assert seen.page.locator("#rows tr").last.get_attribute("id") == f"row-{number - 1}"
+    seen.until(f"document.querySelector('#rows tr:last-child')?.id === arg && {DRAWN}", f"row-{number - 1}")
     assert seen.page.locator("#rows tr").last.get_attribute("aria-rowindex") == str(number + 1)
 
 

@@ -34,7 +34,7 @@ def _ends(ends: Ends | None) -> tuple[Told, ...]:
         return ()
     shown = ends.records[:MOST_RECORDS]
     left = len(ends.records) - len(shown) + ends.num_left_out
-    return told_of((one.words for one in shown), num_left_out=left, death=ends.death)
+    return told_of((one.words or (f"record {one.record}",) for one in shown), num_left_out=left, death=ends.death)
 
 
 def check_page(checked: Checked, /) -> CheckPage:
