@@ -1,0 +1,100 @@
+"""What happens to a rank, and what its machine asks its shell to do (SE-3): records only.
+
+The control thread holds the machine: it takes messages and, through a queue, the words of the work thread. The work
+thread does one `Do` at a time; between two steps it asks nothing of anybody: it compares the step with one number,
+the limit, which `Limit` lowers or raises under the lock of the step (see `rank/stepping.py`).
+"""
+
+from typing import Any
+
+from msgspec import Struct, field
+
+from paritrace.session.commands import Body, Kind, Reason
+from paritrace.session.messages import FromRank, RoundName, ToRank
+
+
+class Received(Struct, frozen=True):
+    """A message of the coordinator."""
+
+    message: ToRank
+
+
+class Stepped(Struct, frozen=True):
+    """The work thread has come to its limit and parked there, its device drained."""
+
+    step: int
+
+
+class Done(Struct, frozen=True):
+    """A `Do` is done. `released`: something resident changed before the end, so that a fault is fatal (SE-7)."""
+
+    command_id: str
+    name: RoundName
+    ok: bool
+    released: bool = False
+    digest: str | None = None
+    config_revision: int | None = None  # the one now in force, where the work changed it
+    step: int | None = None  # the one now in force: a load sets it
+    reasons: tuple[Reason, ...] = ()
+    notes: tuple[str, ...] = ()
+    facts: Body = field(default_factory=dict[str, Any])
+
+
+class Broke(Struct, frozen=True):
+    """A step, or the first build, raised."""
+
+    step: int
+    reason: Reason
+
+
+class Built(Struct, frozen=True):
+    """`load` and `build` are through."""
+
+    step: int
+    config_revision: int
+    facts: Body = field(default_factory=dict[str, Any])
+
+
+class Cut(Struct, frozen=True):
+    """The coordinator is gone."""
+
+
+RankEvent = Received | Stepped | Done | Broke | Built | Cut
+
+
+class Send(Struct, frozen=True):
+    """Write to the coordinator."""
+
+    message: FromRank
+
+
+class Do(Struct, frozen=True):
+    """Have the work thread do a round of a command: `rank/working.py` has one function per (kind, round)."""
+
+    command_id: str
+    kind: Kind
+    name: RoundName
+    body: Body
+
+
+class Limit(Struct, frozen=True):
+    """The work thread may begin steps below this one, and must stop there: told as `Stepped`."""
+
+    step: int
+
+
+class RunUntil(Struct, frozen=True):
+    """Begin or resume stepping to a target under what was admitted."""
+
+    target: int
+    epoch: int
+    config_revision: int
+
+
+class Leave(Struct, frozen=True):
+    """End this process (local, Ray), or give up control and train on (attach)."""
+
+    why: str
+
+
+RankAction = Send | Do | Limit | RunUntil | Leave

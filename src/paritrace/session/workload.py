@@ -1,0 +1,157 @@
+"""What a user supplies: one object per rank, with a few methods and as many of the optional ones as it can (SE-1).
+
+Optional methods are discovered by presence and listed in `status` as capabilities: `check`, `release_setup`,
+`plan_config` with `apply_config`, `save` with `inspect` and `apply`, `prepare_inputs` with `install_inputs` and
+`publish_inputs`, `preview`, `rebuild`, `state_digest`. All are called on the rank's work thread, none of them twice at
+a time. Those marked pure must leave everything as it was.
+"""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Protocol
+
+from msgspec import Struct, field
+
+Metrics = Mapping[str, float | int | str]
+
+
+class Context(Protocol):
+    """What a rank is told, and what it may say. Values, never the environment (SE-2)."""
+
+    @property
+    def rank(self) -> int: ...
+    @property
+    def world_size(self) -> int: ...
+    @property
+    def local_rank(self) -> int: ...
+    @property
+    def generation(self) -> int: ...
+    @property
+    def config(self) -> Mapping[str, Any]:
+        """The configuration in force; during a run with a schedule, with this step's values in it (SE-24, SE-26)."""
+        ...
+
+    @property
+    def config_revision(self) -> int: ...
+    @property
+    def store(self) -> str:
+        """An `init_method` (`file://…`) for `torch.distributed.init_process_group`, this generation's alone (SE-16)."""
+        ...
+
+    @property
+    def scratch(self) -> Path:
+        """A folder of this rank, emptied at each generation."""
+        ...
+
+    def progress(self, stage: str, done: int, total: int | None = None, unit: str = "") -> None:
+        """Say how far loading, building, saving or rendering is: it counts as progress of the work (SE-13)."""
+        ...
+
+    def deadline(self, seconds: float) -> None:
+        """Declare that what goes on now may take so long without progress: loading, compiling (SE-13)."""
+        ...
+
+    def warn(self, words: str) -> None:
+        """Say something once; it stands in `status` and in the journal."""
+        ...
+
+
+class Refusal(Struct, frozen=True):
+    """A planning, inspecting or preparing method returns this to refuse: every reason at once (SE-7, SE-8)."""
+
+    reasons: tuple[str, ...]
+
+
+class Plan(Struct, frozen=True):
+    """What `plan_config` returns: the changes as they would be applied. Its digest must be the same on all ranks.
+
+    `impact` by field: `run` (takes effect at a run boundary) or `rebuild`; a field that is not named needs a rebuild.
+    """
+
+    values: dict[str, Any]
+    impact: dict[str, str] = field(default_factory=dict[str, str])
+    notes: tuple[str, ...] = ()
+    payload: object = None  # kept on this rank for `apply_config`; not part of the digest
+
+
+class Inspected(Struct, frozen=True):
+    """What `inspect` returns for a checkpoint that can be applied; kept until apply or discard."""
+
+    step: int
+    digest: str  # of the inspected content: compared across ranks where `sharded` is False (SE-30)
+    retained_bytes: int  # what is held in host memory until then
+    values: dict[str, Any] = field(default_factory=dict[str, Any])  # configuration stored by it (SE-25)
+    sharded: bool = False
+    notes: tuple[str, ...] = ()
+    payload: object = None
+
+
+class InputSet(Struct, frozen=True):
+    """What `prepare_inputs` returns: the identity of a candidate, and what is listed of it (SE-23)."""
+
+    digest: str
+    entries: tuple[dict[str, Any], ...] = ()  # path or store position, size, digest, provenance
+    notes: tuple[str, ...] = ()
+    payload: object = None
+
+
+class Workload(Protocol):
+    """The four methods that every workload has. It is made by `IMPORT_PATH(**arguments)`, arguments from JSON."""
+
+    def load(self, ctx: Context) -> None:
+        """Read host inputs."""
+        ...
+
+    def build(self, ctx: Context) -> None:
+        """Make device state; collectives are allowed."""
+        ...
+
+    def step(self, ctx: Context, n: int) -> Metrics:
+        """Do exactly step `n`, counted from 0, and return its metrics."""
+        ...
+
+    def close(self, ctx: Context) -> None:
+        """Let go of everything; called on every path."""
+        ...
+
+
+class CanConfigure(Protocol):
+    def plan_config(self, ctx: Context, changes: Mapping[str, Any]) -> Plan | Refusal: ...  # pure
+    def apply_config(self, ctx: Context, plan: Plan) -> None: ...
+
+
+class CanSave(Protocol):
+    """`save` writes this rank's files below `folder` and returns their names; where it is not sharded only rank 0 does.
+
+    `inspect` is pure and sees every failing invariant; `apply` returns the step to go on from.
+    """
+
+    def save(self, ctx: Context, folder: Path) -> tuple[str, ...]: ...
+    def inspect(self, ctx: Context, folder: Path) -> Inspected | Refusal: ...  # pure
+    def apply(self, ctx: Context, inspected: Inspected) -> int: ...
+
+
+class CanTakeInputs(Protocol):
+    def prepare_inputs(self, ctx: Context, reference: Mapping[str, Any]) -> InputSet | Refusal: ...  # host side
+    def install_inputs(self, ctx: Context, prepared: InputSet) -> None: ...
+    def publish_inputs(self, ctx: Context, prepared: InputSet) -> None: ...
+
+
+class CanPreview(Protocol):
+    def preview(self, ctx: Context, folder: Path, options: Mapping[str, Any]) -> tuple[str, ...]: ...
+
+
+class CanRebuild(Protocol):
+    def rebuild(self, ctx: Context, request: Mapping[str, Any]) -> None: ...
+
+
+class CanDigest(Protocol):
+    def state_digest(self, ctx: Context) -> str: ...
+
+
+class CanCheck(Protocol):
+    def check(self, ctx: Context) -> tuple[str, ...]: ...  # what is missing: device, packages; before long loading
+
+
+class CanReleaseSetup(Protocol):
+    def release_setup(self, ctx: Context) -> None: ...
