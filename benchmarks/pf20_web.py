@@ -26,11 +26,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from benchmarks.measuring import Cost, Row, in_turn, print_table
+from paritrace.loopback.listening import HOST, bound, running
 from paritrace.reports.keeping import NAMES
 from paritrace.reports.shelf import key_of
 from paritrace.testing.grown_results import ROWS_OF_A_GROUP, grow, restate
 from paritrace.web.application import application
-from paritrace.web.serving import HOST, bound, running
 from tests.web.shelves import write_pair
 
 CALLS = 1_000_000

@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from paritrace.loopback.listening import HOST
 from paritrace.reports.shelf import key_of
 from paritrace.web.perfetto import installed
-from paritrace.web.serving import HOST, Served, serve_until
+from paritrace.web.serving import Served, serve_until
 from tests.web.shelves import write_pair
 
 if TYPE_CHECKING:

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from paritrace.loopback.listening import HOST, bound, running
 from paritrace.reports.shelf import key_of
 from paritrace.testing.grown_results import grow
 from paritrace.web.application import application
-from paritrace.web.serving import HOST, bound, running
 from tests.web.shelves import MARKUP, ODD, write_pair
 
 if TYPE_CHECKING:

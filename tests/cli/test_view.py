@@ -17,7 +17,7 @@ import pytest
 from paritrace.cli import view
 from paritrace.cli.entry import status_of
 from paritrace.errors import HostError
-from paritrace.web.serving import bound, is_healthy
+from paritrace.loopback.listening import bound, is_healthy
 from tests.web.shelves import write_run
 
 ANSWER_SECONDS = 60  # of a start on a loaded machine; it takes a second or two

@@ -2,13 +2,12 @@
 
 from collections.abc import Mapping
 from enum import Enum
-from hmac import compare_digest
 
 from msgspec import Struct
 
-HOSTS = ("127.0.0.1", "localhost")
+from paritrace.loopback.tokens import bearer, same
+
 TOKEN = "token"  # noqa: S105  the name of the parameter
-BEARER = "Bearer "
 NAVIGATION = "navigate"
 OWN_FETCH_SITES = frozenset({"", "same-origin", "none"})  # "" : a program that is no browser
 
@@ -41,11 +40,11 @@ def verdict(request: Request, /, *, token: str, origin: str) -> Verdict:
     if _is_foreign(request, origin=origin):
         return Verdict.FOREIGN_ORIGIN
     if request.token is not None:
-        return Verdict.ENTERS if _same(request.token, token) else Verdict.WRONG_TOKEN
-    shown = _bearer(request.headers) or request.cookie
+        return Verdict.ENTERS if same(request.token, token) else Verdict.WRONG_TOKEN
+    shown = bearer(request.headers) or request.cookie
     if not shown:
         return Verdict.NO_TOKEN
-    return Verdict.SERVED if _same(shown, token) else Verdict.WRONG_TOKEN
+    return Verdict.SERVED if same(shown, token) else Verdict.WRONG_TOKEN
 
 
 def _is_foreign(request: Request, *, origin: str) -> bool:
@@ -56,13 +55,3 @@ def _is_foreign(request: Request, *, origin: str) -> bool:
     if request.headers.get("sec-fetch-site", "") in OWN_FETCH_SITES:
         return False
     return request.headers.get("sec-fetch-mode") != NAVIGATION or request.headers.get("sec-fetch-dest") != "document"
-
-
-def _bearer(headers: Mapping[str, str]) -> str:
-    stated = headers.get("authorization", "")
-    return stated.removeprefix(BEARER) if stated.startswith(BEARER) else ""
-
-
-def _same(given: str, token: str) -> bool:
-    """Compares in the same time whatever is given."""
-    return compare_digest(given.encode("utf-8", "surrogatepass"), token.encode())

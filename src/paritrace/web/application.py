@@ -12,8 +12,8 @@ from starlette.middleware.trustedhost import TrustedHostMiddleware
 
 from paritrace import __version__
 from paritrace.errors import EvidenceError, HostError, InternalError, Outcome, ParitraceError, RequestError
+from paritrace.loopback.tokens import HOSTS
 from paritrace.web import api, inference_api
-from paritrace.web.access import HOSTS
 from paritrace.web.comparison_pages import ComparisonPages
 from paritrace.web.guard import Guard
 from paritrace.web.inference_evidence import InferenceEvidence

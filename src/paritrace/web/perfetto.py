@@ -21,7 +21,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from paritrace.errors import ParitraceError
 from paritrace.files import LOCAL
-from paritrace.web.access import HOSTS
+from paritrace.loopback.tokens import HOSTS
 from paritrace.web.guard import HEADERS, with_headers
 from paritrace.web.library import Library
 from paritrace.web.timelines import MEDIA_TYPE, Kind, trace_of

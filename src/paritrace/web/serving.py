@@ -1,33 +1,26 @@
 """Serves the application on 127.0.0.1 until it is told to end; its address is known only once it answers (SU-11)."""
 
-import json
 import secrets
 import signal
 import socket
 import threading
 import time
-from collections.abc import Callable, Generator
-from contextlib import ExitStack, contextmanager
-from http.client import HTTPConnection, HTTPException
+from collections.abc import Callable
+from contextlib import ExitStack
 from pathlib import Path
 from types import FrameType
 
-import uvicorn
 from msgspec import Struct
-from starlette.types import ASGIApp
 
 from paritrace.errors import HostError, InternalError, Outcome
+from paritrace.loopback.listening import ANSWERS_WITHIN_SECONDS, HOST, bound, is_healthy, running
+from paritrace.loopback.tokens import TOKEN_BYTES
 from paritrace.web.application import application
 from paritrace.web.perfetto import installed, perfetto_page
 
-HOST = "127.0.0.1"
-ANSWERS_WITHIN_SECONDS = 30.0  # a start takes a second; only a machine in trouble needs more
 ASKED_EVERY_SECONDS = 0.05
 LOOKED_AT_EVERY_SECONDS = 1.0  # whether the server still runs; a signal is noticed at once
-ENDS_WITHIN_SECONDS = 5.0  # answers under way are finished; one that takes longer is cut off
-TOKEN_BYTES = 32
 HIGHEST_PORT = 65_535
-LISTENING = 64
 
 
 class Served(Struct, frozen=True):
@@ -111,53 +104,6 @@ def _bound_next_to(port: int) -> socket.socket:
         return bound(0)
 
 
-@contextmanager
-def running(app: ASGIApp, listening: socket.socket, /) -> Generator[threading.Thread]:
-    """Serve in a thread of its own while the block runs; what is under way at its end is finished within a deadline."""
-    server = _server(app)
-    thread = threading.Thread(target=server.run, args=([listening],), name="paritrace-web", daemon=True)
-    thread.start()
-    try:
-        yield thread
-    finally:
-        server.should_exit = True
-        thread.join(ENDS_WITHIN_SECONDS)
-
-
-def bound(port: int, /) -> socket.socket:
-    """Return a socket that listens on 127.0.0.1 and nowhere else; port 0 is any free one.
-
-    Raises:
-        HostError: Refused, `port_taken`.
-    """
-    listening = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
-    listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-    try:
-        listening.bind((HOST, port))
-        listening.listen(LISTENING)
-    except OSError as error:
-        listening.close()
-        raise HostError(
-            f"port {port} of {HOST} cannot be used: {error.strerror}",
-            code="port_taken",
-            fix="leave --port out, and any free port is taken",
-        ) from error
-    return listening
-
-
-def _server(app: ASGIApp) -> uvicorn.Server:
-    config = uvicorn.Config(
-        app,
-        log_config=None,
-        access_log=False,
-        server_header=False,
-        ws="none",
-        lifespan="off",
-        timeout_graceful_shutdown=int(ENDS_WITHIN_SECONDS) - 1,
-    )
-    return uvicorn.Server(config)
-
-
 def _wait_for_health(port: int, *, token: str, thread: threading.Thread, ended: threading.Event) -> None:
     deadline = time.monotonic() + ANSWERS_WITHIN_SECONDS
     while not ended.is_set() and not is_healthy(port, token=token):
@@ -169,16 +115,3 @@ def _wait_for_health(port: int, *, token: str, thread: threading.Thread, ended: 
                 outcome=Outcome.FAILED,
             )
         ended.wait(ASKED_EVERY_SECONDS)
-
-
-def is_healthy(port: int, /, *, token: str) -> bool:
-    """Whether the server answers over HTTP as itself: no proxy of the environment is asked."""
-    connection = HTTPConnection(HOST, port, timeout=ANSWERS_WITHIN_SECONDS)
-    try:
-        connection.request("GET", "/api/health", headers={"Authorization": f"Bearer {token}"})
-        answer = connection.getresponse()
-        return answer.status == 200 and json.loads(answer.read()) == {"ok": True}
-    except (OSError, HTTPException, ValueError):
-        return False
-    finally:
-        connection.close()
