@@ -12,7 +12,7 @@ Body = dict[str, Any]
 class Kind(StrEnum):
     """What can be asked of a session."""
 
-    RUN = "run"  # {"steps", "schedule"?, "autosave"?}
+    RUN = "run"  # {"steps", "schedule"?, "autosave"?, "preview_every"?, "preview_options"?}
     STOP = "stop"  # {}
     CONFIGURE = "configure"  # {"values"?, "inputs"?}
     SAVE = "save"  # {"name"?}: a name within the session's own folder, never a path

@@ -14,9 +14,14 @@ from paritrace.session.messages import FromRank, RoundName, ToRank
 
 
 class Received(Struct, frozen=True):
-    """A message of the coordinator."""
+    """A message of the coordinator. `step`: the one that the work thread comes to next.
+
+    The shell holds the lock of the step from reading it until the actions of this event are done, so that a `RESERVE`
+    is answered by `step` and a `Limit` of it, and no step can begin in between.
+    """
 
     message: ToRank
+    step: int
 
 
 class Stepped(Struct, frozen=True):
@@ -41,10 +46,10 @@ class Done(Struct, frozen=True):
 
 
 class Broke(Struct, frozen=True):
-    """A step, or the first build, raised."""
+    """A step, or the first build, raised; or the first check found what is missing: all of it."""
 
     step: int
-    reason: Reason
+    reasons: tuple[Reason, ...]
 
 
 class Built(Struct, frozen=True):

@@ -3,10 +3,14 @@
 Optional methods are discovered by presence and listed in `status` as capabilities: `check`, `release_setup`,
 `plan_config` with `apply_config`, `save` with `inspect` and `apply`, `prepare_inputs` with `install_inputs` and
 `publish_inputs`, `preview`, `rebuild`, `state_digest`. All are called on the rank's work thread, none of them twice at
-a time. Those marked pure must leave everything as it was.
+a time; only `prepare_inputs`, which stays on the host, has a thread of its own, so that steps go on meanwhile. Those
+marked pure must leave everything as it was.
+
+A method that is not pure and raises has changed something, for all that is known, and the session ends in Error. It
+raises `Unchanged` where it is certain that nothing resident was touched: then the command is refused instead (SE-7).
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -56,6 +60,14 @@ class Context(Protocol):
         ...
 
 
+class Unchanged(Exception):  # noqa: N818  it says what has not happened
+    """Raised before anything resident has changed: the command is refused, for all of these reasons (SE-7)."""
+
+    def __init__(self, *reasons: str) -> None:
+        super().__init__("; ".join(reasons))
+        self.reasons = reasons
+
+
 class Refusal(Struct, frozen=True):
     """A planning, inspecting or preparing method returns this to refuse: every reason at once (SE-7, SE-8)."""
 
@@ -87,10 +99,14 @@ class Inspected(Struct, frozen=True):
 
 
 class InputSet(Struct, frozen=True):
-    """What `prepare_inputs` returns: the identity of a candidate, and what is listed of it (SE-23)."""
+    """What `prepare_inputs` returns, and `load` where it can: the identity of inputs, and what is listed of it (SE-23).
+
+    `facts` belong to the inputs, a vocabulary's size for example: no request may give a value of such a name.
+    """
 
     digest: str
     entries: tuple[dict[str, Any], ...] = ()  # path or store position, size, digest, provenance
+    facts: dict[str, Any] = field(default_factory=dict[str, Any])
     notes: tuple[str, ...] = ()
     payload: object = None
 
@@ -98,8 +114,8 @@ class InputSet(Struct, frozen=True):
 class Workload(Protocol):
     """The four methods that every workload has. It is made by `IMPORT_PATH(**arguments)`, arguments from JSON."""
 
-    def load(self, ctx: Context) -> None:
-        """Read host inputs."""
+    def load(self, ctx: Context) -> InputSet | None:
+        """Read host inputs, and return their identity where it is known."""
         ...
 
     def build(self, ctx: Context) -> None:
@@ -121,8 +137,9 @@ class CanConfigure(Protocol):
 
 
 class CanSave(Protocol):
-    """`save` writes this rank's files below `folder` and returns their names; where it is not sharded only rank 0 does.
+    """`save` is called on every rank, with one folder for all, and returns the names of the files that this rank wrote.
 
+    No two ranks write the same name; where it is not sharded, rank 0 alone writes and the others return `()`.
     `inspect` is pure and sees every failing invariant; `apply` returns the step to go on from.
     """
 
@@ -138,7 +155,12 @@ class CanTakeInputs(Protocol):
 
 
 class CanPreview(Protocol):
-    def preview(self, ctx: Context, folder: Path, options: Mapping[str, Any]) -> tuple[str, ...]: ...
+    """Called on rank 0 alone, while the others stay parked (SE-35). It returns the names of the files it wrote, or,
+    once the state has been copied, a function that writes them while steps go on (SE-32)."""
+
+    def preview(
+        self, ctx: Context, folder: Path, options: Mapping[str, Any]
+    ) -> tuple[str, ...] | Callable[[], tuple[str, ...]]: ...
 
 
 class CanRebuild(Protocol):

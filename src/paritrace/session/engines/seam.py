@@ -12,6 +12,7 @@ class RankSpec(Struct, frozen=True):
     """One generation of ranks to be started. Identity is passed as values (SE-2)."""
 
     directory: str  # the session's
+    session_id: str  # what captures and checkpoints are stamped with (SE-15)
     workload: str  # module:Class
     arguments: dict[str, Any]  # JSON, for its constructor
     world_size: int
@@ -21,6 +22,7 @@ class RankSpec(Struct, frozen=True):
     first_config: dict[str, Any] = field(default_factory=dict[str, Any])
     start_from: str | None = None  # a checkpoint's name (SE-37)
     environment: dict[str, str] = field(default_factory=dict[str, str])
+    autosave_every: int = 1000  # steps; 0: never by cadence (SE-37)
 
 
 class FromEngine(Struct, frozen=True):
