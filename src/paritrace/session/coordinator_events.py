@@ -4,8 +4,14 @@ from typing import Any
 
 from msgspec import Struct, field
 
-from paritrace.session.commands import Body, Command, Reply
+from paritrace.session.commands import Body, Command, Reason, Reply
 from paritrace.session.messages import FromRank, ToRank
+
+
+class Opened(Struct, frozen=True):
+    """The session opens: the first event there is. `body` comes back in `StartRanks`."""
+
+    body: Body = field(default_factory=dict[str, Any])
 
 
 class Asked(Struct, frozen=True):
@@ -32,6 +38,7 @@ class Gone(Struct, frozen=True):
 
     rank: int
     words: str
+    generation: int | None = None  # None: the present one
 
 
 class Elapsed(Struct, frozen=True):
@@ -49,7 +56,7 @@ class Written(Struct, frozen=True):
     facts: Body = field(default_factory=dict[str, Any])
 
 
-CoordinatorEvent = Asked | Withdrawn | Heard | Gone | Elapsed | Written
+CoordinatorEvent = Opened | Asked | Withdrawn | Heard | Gone | Elapsed | Written
 
 
 class Tell(Struct, frozen=True):
@@ -60,15 +67,35 @@ class Tell(Struct, frozen=True):
 
 
 class Settle(Struct, frozen=True):
-    """A command has its result: whoever waits is told, and the same id again will be told the same."""
+    """A command has its result: whoever waits is told, and the same id again will be told the same.
+
+    `unknown` alone is not the last word: it answers a withdrawal of what is under way, the result itself comes later.
+    """
 
     reply: Reply
 
 
-class Record(Struct, frozen=True):
-    """A line for the journal; `durable`: it is on disk before anything after it is done."""
+class Deny(Struct, frozen=True):
+    """The id of another command came with this content: only whoever asked this one is told (SE-7)."""
 
-    what: str  # command, vote, transition, epoch, revision, run, checkpoint, inputs, capture, failure, generation
+    command: Command
+    reason: Reason
+
+
+class Record(Struct, frozen=True):
+    """A line for the journal; `durable`: it is on disk before anything after it is done. `facts` by `what`:
+
+    generation: event (started, ready, closed), generation, config_revision
+    command: id, kind, body, fences (when it is taken up)     result: id, kind, result, step, reasons, notes
+    vote: id, kind, round, verdicts (by rank), digest         epoch: epoch, id, kind
+    transition: before, after, step, epoch (of all ranks)     revision: revision, id, kind, step
+    run: event (admitted, parked, resumed, ended, stopped), id, step, target, epoch, config_revision, schedule?
+    checkpoint: event (saved, loaded), name, step, digest     inputs: digest, generation, step, id
+    capture: id, name, steps, level, step, epoch, config_revision
+    failure: code, why, step, epoch
+    """
+
+    what: str
     facts: Body
     durable: bool = False
 
@@ -101,4 +128,4 @@ class StartRanks(Struct, frozen=True):
     body: Body
 
 
-CoordinatorAction = Tell | Settle | Record | SetTimer | Keep | FailStop | StartRanks
+CoordinatorAction = Tell | Settle | Deny | Record | SetTimer | Keep | FailStop | StartRanks

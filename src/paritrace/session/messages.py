@@ -2,7 +2,8 @@
 
 A command is a row of *rounds*. In each round the coordinator writes one `Round` to every rank, and every rank answers
 once, by one `Answer`. A rank that has a round twice answers as it did before. The first round of a command that bears a
-barrier advances the epoch at its delivery, whatever the outcome; an abort that comes instead of it does so, too.
+barrier advances the epoch at its delivery, whatever the outcome; an abort that comes instead of it does so, too. What
+goes wrong before the barrier is released, which leaves the epoch as it was.
 """
 
 from enum import StrEnum
@@ -12,7 +13,7 @@ from msgspec import Struct, field
 from msgspec import json as msgspec_json
 
 from paritrace.session.barrier import Barrier, Violation
-from paritrace.session.commands import Body, Reason
+from paritrace.session.commands import Body, Kind, Reason
 from paritrace.session.states import RankState
 
 
@@ -20,7 +21,7 @@ class RoundName(StrEnum):
     """What a round asks of a rank. Those done by the control thread are answered at once, whatever the work does."""
 
     RESERVE = "reserve"  # control: the highest step at which it can park; it goes no further until told
-    RELEASE = "release"  # control: the reservation is void, steps go on as before
+    RELEASE = "release"  # control: before the barrier: reservation and preparation are void, steps go on as before
     PARK = "park"  # answered once parked at the agreed step, device queue drained
     PREPARE = "prepare"  # work, host side only, also between steps: inputs
     VOTE = "vote"  # bears the barrier. Work where the kind plans, inspects or resolves; pure: nothing resident changes
@@ -36,10 +37,11 @@ class Round(Struct, frozen=True, omit_defaults=True, tag="round", forbid_unknown
 
     generation: int
     command_id: str
+    kind: Kind
     epoch: int
     name: RoundName
     barrier: Barrier | None = None
-    step: int | None = None  # PARK: the agreed step; RESUME: the run's target
+    step: int | None = None  # PARK: the agreed step; RESUME, and ACT of a run: the run's target
     body: Body = field(default_factory=dict[str, Any])
 
 
@@ -114,7 +116,7 @@ class Ended(Struct, frozen=True, omit_defaults=True, tag="ended", forbid_unknown
     generation: int
     rank: int
     epoch: int
-    state: RankState  # IDLE, or ERROR
+    state: RankState  # IDLE, or ERROR; RUNNING: built into somebody's loop that runs; CLOSING: that loop is over
     step: int
     config_revision: int
     reasons: tuple[Reason, ...] = ()

@@ -25,7 +25,17 @@ class Received(Struct, frozen=True):
 
 
 class Stepped(Struct, frozen=True):
-    """The work thread has come to its limit and parked there, its device drained."""
+    """The work thread has come to its limit and parked there, its device drained. Said once for each limit met.
+
+    `facts` go into `Ended` where the step is the run's target (a capture that ended, an autosave).
+    """
+
+    step: int
+    facts: Body = field(default_factory=dict[str, Any])
+
+
+class Reserved(Struct, frozen=True):
+    """What `Reserve` found. The shell brings it at once, before any other event."""
 
     step: int
 
@@ -53,18 +63,25 @@ class Broke(Struct, frozen=True):
 
 
 class Built(Struct, frozen=True):
-    """`load` and `build` are through."""
+    """`load` and `build` are through. `target`: somebody else's loop runs already, as far as it wants (2**62)."""
 
     step: int
     config_revision: int
+    target: int | None = None
     facts: Body = field(default_factory=dict[str, Any])
+
+
+class Finished(Struct, frozen=True):
+    """Somebody else's loop is over: there is nothing more to control."""
+
+    step: int
 
 
 class Cut(Struct, frozen=True):
     """The coordinator is gone."""
 
 
-RankEvent = Received | Stepped | Done | Broke | Built | Cut
+RankEvent = Received | Stepped | Reserved | Done | Broke | Built | Finished | Cut
 
 
 class Send(Struct, frozen=True):
@@ -74,7 +91,11 @@ class Send(Struct, frozen=True):
 
 
 class Do(Struct, frozen=True):
-    """Have the work thread do a round of a command: `rank/working.py` has one function per (kind, round)."""
+    """Have the work thread do a round of a command: `rank/working.py` has one function per (kind, round).
+
+    Work is done in the order given, and before further steps. ABORT discards what the command prepared or voted for;
+    its `Done` is waited for by nobody.
+    """
 
     command_id: str
     kind: Kind
@@ -88,8 +109,12 @@ class Limit(Struct, frozen=True):
     step: int
 
 
+class Reserve(Struct, frozen=True):
+    """Lower the limit to the first step that has not begun, and say which that is: `Reserved`."""
+
+
 class RunUntil(Struct, frozen=True):
-    """Begin or resume stepping to a target under what was admitted."""
+    """Begin or resume stepping to a target, which is the limit then, under what was admitted."""
 
     target: int
     epoch: int
@@ -102,4 +127,4 @@ class Leave(Struct, frozen=True):
     why: str
 
 
-RankAction = Send | Do | Limit | RunUntil | Leave
+RankAction = Send | Do | Limit | Reserve | RunUntil | Leave
