@@ -1,10 +1,10 @@
 """What a user supplies: one object per rank, with a few methods and as many of the optional ones as it can (SE-1).
 
 Optional methods are discovered by presence and listed in `status` as capabilities: `check`, `release_setup`,
-`plan_config` with `apply_config`, `save` with `inspect` and `apply`, `prepare_inputs` with `install_inputs` and
-`publish_inputs`, `preview`, `rebuild`, `state_digest`. All are called on the rank's work thread, none of them twice at
-a time; only `prepare_inputs`, which stays on the host, has a thread of its own, so that steps go on meanwhile. Those
-marked pure must leave everything as it was.
+`config_fields`, `plan_config` with `apply_config`, `save` with `inspect` and `apply`, `prepare_inputs` with
+`install_inputs` and `publish_inputs`, `preview`, `rebuild`, `state_digest`. All are called on the rank's work thread,
+none of them twice at a time; only `prepare_inputs`, which stays on the host, has a thread of its own, so that steps go
+on meanwhile. Those marked pure must leave everything as it was.
 
 A method that is not pure and raises has changed something, for all that is known, and the session ends in Error. It
 raises `Unchanged` where it is certain that nothing resident was touched: then the command is refused instead (SE-7).
@@ -74,6 +74,27 @@ class Refusal(Struct, frozen=True):
     reasons: tuple[str, ...]
 
 
+RUN_BOUNDARY = "run"  # a field that may change between two steps
+REBUILD = "rebuild"  # a field that device state is made from; what is not classified is taken for one (SE-9)
+
+
+class ConfigField(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
+    """One field of a workload's configuration, as `config_fields` declares it (SE-25, SE-26).
+
+    Values are of the default's type; a default of None takes any. Only a default is ever scaled by the number of ranks.
+    """
+
+    name: str
+    default: Any = None
+    minimum: float | None = None
+    maximum: float | None = None
+    choices: tuple[Any, ...] = ()
+    impact: str = REBUILD  # RUN_BOUNDARY or REBUILD
+    owned_by_request: bool = False  # a checkpoint's value for it is never taken: where to write, how often
+    scaled_by_world_size: bool = False
+    share_of: str | None = None  # derived: that field divided evenly among the ranks that joined
+
+
 class Plan(Struct, frozen=True):
     """What `plan_config` returns: the changes as they would be applied. Its digest must be the same on all ranks.
 
@@ -129,6 +150,12 @@ class Workload(Protocol):
     def close(self, ctx: Context) -> None:
         """Let go of everything; called on every path."""
         ...
+
+
+class CanDeclareFields(Protocol):
+    """Where fields are declared, unknown keys and values beyond a limit are refused before `plan_config` is asked."""
+
+    def config_fields(self) -> tuple[ConfigField, ...]: ...  # pure
 
 
 class CanConfigure(Protocol):
