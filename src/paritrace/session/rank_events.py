@@ -34,12 +34,6 @@ class Stepped(Struct, frozen=True):
     facts: Body = field(default_factory=dict[str, Any])
 
 
-class Reserved(Struct, frozen=True):
-    """What `Reserve` found. The shell brings it at once, before any other event."""
-
-    step: int
-
-
 class Done(Struct, frozen=True):
     """A `Do` is done. `released`: something resident changed before the end, so that a fault is fatal (SE-7)."""
 
@@ -81,7 +75,7 @@ class Cut(Struct, frozen=True):
     """The coordinator is gone."""
 
 
-RankEvent = Received | Stepped | Reserved | Done | Broke | Built | Finished | Cut
+RankEvent = Received | Stepped | Done | Broke | Built | Finished | Cut
 
 
 class Send(Struct, frozen=True):
@@ -109,10 +103,6 @@ class Limit(Struct, frozen=True):
     step: int
 
 
-class Reserve(Struct, frozen=True):
-    """Lower the limit to the first step that has not begun, and say which that is: `Reserved`."""
-
-
 class RunUntil(Struct, frozen=True):
     """Begin or resume stepping to a target, which is the limit then, under what was admitted."""
 
@@ -127,4 +117,4 @@ class Leave(Struct, frozen=True):
     why: str
 
 
-RankAction = Send | Do | Limit | Reserve | RunUntil | Leave
+RankAction = Send | Do | Limit | RunUntil | Leave
