@@ -22,11 +22,8 @@ from fastapi import FastAPI, Request
 from fastapi.responses import JSONResponse, Response, StreamingResponse
 from model import LONGEST, VOCABULARY
 
-from paritrace.inference import SessionFacts, append, init
-from paritrace.inference.appending import append_import
+from paritrace.inference import ProfilerTrace, SessionFacts, append, init
 from paritrace.inference.artifact import head_of, place_of
-from paritrace.inference.importers.kineto import open_trace
-from paritrace.inference.importing import Asked, Scope
 from paritrace.inference.pytorch.profiling import profiled
 
 MODEL = "random-bytes"
@@ -142,9 +139,8 @@ def main() -> None:
             signal.signal(number, lambda *_: None)
         uvicorn.Server(uvicorn.Config(application(engine), log_level="warning")).run(sockets=[listening])
         engine.close()
-    append(options.run, run_id=run_id, session=session, engine_adapter=evidence)
-    asked = Asked(trace, Scope(run_id, session), {"operators": "yes"})
-    append_import(options.run, open_trace(asked), component="trace_collector", run_id=run_id, session=session)
+    collector = ProfilerTrace(trace, {"operators": "yes"})
+    append(options.run, run_id=run_id, session=session, engine_adapter=evidence, trace_collector=collector)
     print(f"evidence of {run_id} is in {options.run}", flush=True)
 
 

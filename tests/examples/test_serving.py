@@ -13,14 +13,20 @@ from pathlib import Path
 
 import pytest
 
+from paritrace.files import LOCAL
 from paritrace.inference.account_report import account_artifact
+from paritrace.inference.artifact import Events, place_of
 from paritrace.inference.link_report import link_artifact
+from paritrace.inference.records import Capabilities, ClockAlignment, Iteration
 from paritrace.inference.serving_request import served_request
+from paritrace.reports.formats import Cut
+from paritrace.reports.inference.trace_file import in_words, write_trace_file
 
 openai = pytest.importorskip("openai")
 pytestmark = pytest.mark.slow
 EXAMPLE = Path(__file__).parents[2] / "examples" / "serving" / "serve.py"
 ENDS_WITHIN_SECONDS = 120.0
+MOST_UNCERTAIN_NS = 50_000_000  # about 10,000 ns where nothing else runs; a loaded machine may interrupt every reading
 ADDRESS = re.compile(r"http://127\.0\.0\.1:\d+")
 NAMES = ("first", "second", "third")
 
@@ -100,6 +106,34 @@ def test_in9_no_device_time_is_claimed_where_no_device_was_profiled(run: Path) -
     report = account_artifact(run)
     assert report.devices == ()
     assert report.num_iterations > 0
+
+
+def test_in16_proxy_engine_and_trace_share_one_time_line_because_readings_align_them(run: Path) -> None:
+    written = write_trace_file(run, run.parent / "run.pftrace", cut=Cut(), files=LOCAL)
+    (clocks,) = written.time_lines
+    assert len(clocks) == 2  # proxy and engine note the host's monotonic clock; the trace has its own
+    (uncertainty_ns,) = written.uncertainties_ns
+    assert 0 < uncertainty_ns < MOST_UNCERTAIN_NS
+    assert f"2 clocks on one time line, aligned by records within {uncertainty_ns:,} ns" in "\n".join(in_words(written))
+    alignments = [one for one in Events(place_of(run)) if isinstance(one, ClockAlignment)]
+    (of_trace,) = [one for one in alignments if one.metadata.get("basis") == "clock readings"]
+    iterations = [one for one in Events(place_of(run)) if isinstance(one, Iteration)]
+    noted = {one.iteration_ref.id: one for one in iterations if one.anchor is None}
+    ranges = {one.anchor.rpartition("/")[2]: one for one in iterations if one.anchor is not None}
+    assert noted.keys() == ranges.keys()
+    for name, one in ranges.items():  # the engine notes its times around the range
+        assert one.start_ns is not None
+        start_ns = noted[name].start_ns
+        assert start_ns is not None
+        assert one.start_ns + of_trace.offset_ns >= start_ns - of_trace.uncertainty_ns
+
+
+def test_in5_engine_and_trace_are_appended_at_once_and_both_are_available(run: Path) -> None:
+    found = {one.component: one for one in Events(place_of(run)) if isinstance(one, Capabilities)}
+    assert found["engine_adapter"].available
+    assert found["trace_collector"].available
+    assert found["trace_collector"].metadata["complete"] is True
+    assert len([one for one in Events(place_of(run)) if isinstance(one, Capabilities)]) == len(found)
 
 
 def test_the_envelope_names_the_trace_and_the_artifact(run: Path) -> None:

@@ -22,12 +22,15 @@ from paritrace.inference.committing import Committed
 from paritrace.inference.enveloping import SessionFacts
 from paritrace.inference.records import AnyEvent, Capabilities, Iteration
 from paritrace.inference.streaming import streaming
+from paritrace.inference.trace_collecting import ProfilerTrace
 from paritrace.runs.attaching import Reference
 from paritrace.runs.envelope import AttachmentKind
 from paritrace.runs.reading import open_run
 from paritrace.runs.verify import Finding, verify
 from paritrace.testing.faults import Fault, FaultyFiles, Stopped
 from tests.inference.evidence import ENGINE, RUN, SESSION, Adapter, claim, context, iteration, kernel, request
+from tests.inference.importers.kineto_reading import kernel as kineto_kernel
+from tests.inference.importers.kineto_reading import launch, written
 
 QUICK: Files = FaultyFiles(at=0, fault=Fault.STOP)
 WROTE = {"iteration": 1, "capabilities": 2}
@@ -82,6 +85,41 @@ def test_events_are_written_with_their_contexts_and_capabilities_in_order(run: P
         "active",
         "observed",
     )
+
+
+def test_in5_a_trace_in_a_file_is_a_collector_and_its_account_its_capability(run: Path, tmp_path: Path) -> None:
+    path = written(tmp_path, [launch(7), kineto_kernel(correlation=7)], schemaVersion=1)
+    for times in (1, 0):
+        done = append(
+            run,
+            run_id=RUN,
+            session=SESSION,
+            engine_adapter=Adapter([iteration("1")]),
+            trace_collector=ProfilerTrace(path, {"operators": "yes"}),
+            options=AppendOptions(files=QUICK),
+        )
+        assert done.written.get("activity", 0) == 2 * times
+    (trace,) = (one for one in held(run) if isinstance(one, Capabilities) and one.component == "trace_collector")
+    assert trace.available
+    assert {"device", "launches"} <= set(trace.collected)
+    assert trace.metadata["complete"] is True
+    registered = {one["attachment_id"] for one in json.loads((run / "run.json").read_text())["attachments"]}
+    assert set(trace.metadata["attachments"]) < registered
+
+
+def test_in23_a_trace_that_is_none_refuses_the_append_or_is_told(run: Path, tmp_path: Path) -> None:
+    (tmp_path / "trace.txt").write_text("no trace")
+    collector = ProfilerTrace(tmp_path / "trace.txt")
+    asked: dict[str, Any] = {"run_id": RUN, "session": SESSION, "trace_collector": collector}
+    before = everything(run)
+    with pytest.raises(EvidenceError) as refused:
+        append(run, engine_adapter=Adapter([iteration("1")]), options=AppendOptions(files=QUICK), **asked)
+    assert refused.value.code == "unrecognised_source"
+    assert everything(run) == before
+    append(run, engine_adapter=Adapter([iteration("1")]), options=AppendOptions(files=QUICK, keep_going=True), **asked)
+    (trace,) = (one for one in held(run) if isinstance(one, Capabilities) and one.component == "trace_collector")
+    assert not trace.available
+    assert "unrecognised_source" in str(trace.metadata["reason"])
 
 
 def test_a_context_is_defined_once(run: Path) -> None:

@@ -31,6 +31,7 @@ NAMES = [
     "LossReason",
     "LossStatus",
     "Membership",
+    "ProfilerTrace",
     "Provenance",
     "Ref",
     "Request",

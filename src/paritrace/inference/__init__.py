@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from paritrace.inference.api import LossReason as LossReason
     from paritrace.inference.api import LossStatus as LossStatus
     from paritrace.inference.api import Membership as Membership
+    from paritrace.inference.api import ProfilerTrace as ProfilerTrace
     from paritrace.inference.api import Provenance as Provenance
     from paritrace.inference.api import Ref as Ref
     from paritrace.inference.api import Request as Request
@@ -67,6 +68,7 @@ __all__ = [
     "LossReason",
     "LossStatus",
     "Membership",
+    "ProfilerTrace",
     "Provenance",
     "Ref",
     "Request",

@@ -24,6 +24,7 @@ from paritrace.inference.records import (
     Stage,
 )
 from paritrace.inference.resolution import resolve
+from paritrace.inference.trace_collecting import ProfilerTrace
 from paritrace.inference.vocabulary import Attribution, Basis, Domain, LinkReason, LossReason, LossStatus
 
 __all__ = [
@@ -50,6 +51,7 @@ __all__ = [
     "LossReason",
     "LossStatus",
     "Membership",
+    "ProfilerTrace",
     "Provenance",
     "Ref",
     "Request",

@@ -20,7 +20,7 @@ from paritrace.inference.collecting import (
     Told,
     TraceCollector,
     ask,
-    capability,
+    drawn,
 )
 from paritrace.inference.committing import Asked, Committed, Machine, commit
 from paritrace.inference.context import ClockKind, CollectionMode, Context, ContextFacts, Provenance
@@ -158,16 +158,13 @@ def append_import(
     process = own_identity()
     context = own_context(run_id, facts.session_id, process)
     gathering = Gathering(run_id=run_id, session_id=facts.session_id)
-    account = _drained(imported, gathering, of=component)
-    asking = Asking(context)
-    event = capability(context, component=component, offered=_offered(account), metadata=_told(imported, account))
-    told = [Told(gathering, event, imported.attachments)]
+    told, account = drawn(imported, gathering, component=component, context=context)
     asked = Asked(
         run_id=run_id,
         session=facts,
         first_session=first,
         envelope=envelope_path(place, given=options.envelope, files=options.files),
-        gatherings=(gathering, _capabilities(told, asking)),
+        gatherings=(gathering, _capabilities([told], Asking(context))),
         attachments=imported.attachments,
     )
     return Imports(commit(place, asked, Machine(process, options.files, options.clock)), account)
@@ -196,34 +193,6 @@ def _opened(artifact: Path, run_id: str, session: str | SessionFacts, files: Fil
             fix="name the run of this artifact, or the artifact of this run; nothing was appended",
         )
     return place, facts, head.context.facts.session_id
-
-
-def _drained(imported: Imported, gathering: Gathering, *, of: str) -> Account:
-    """Take all events of an importer; what its generator returns is its account."""
-    events = imported.events
-    while True:
-        try:
-            event = next(events)
-        except StopIteration as ended:
-            account: Account = ended.value
-            return account
-        gathering.take(event, of=of)
-
-
-def _offered(account: Account) -> Collected:
-    names = tuple(sorted(name for name, count in account.counts.items() if count))
-    return Collected(events=(), supported=names, enabled=names, collected=names)
-
-
-def _told(imported: Imported, account: Account) -> dict[str, object]:
-    ids = [one.attachment_id for one in imported.attachments]
-    return {
-        "attachments": ids,
-        "complete": account.complete,
-        "counts": dict(account.counts),
-        "limits": list(account.limits),
-        "stopped_at_byte": account.stopped_at_byte,
-    }
 
 
 def _capabilities(told: Iterable[Told], asking: Asking) -> Gathering:

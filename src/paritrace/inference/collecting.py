@@ -8,8 +8,10 @@ from msgspec import Struct
 
 from paritrace.errors import EvidenceError, HostError, ParitraceError
 from paritrace.inference.context import Context
+from paritrace.inference.drawing import collected_of, drawn_into, metadata_of
 from paritrace.inference.gathering import Gathering
 from paritrace.inference.identities import derived_id
+from paritrace.inference.importing import Account, Imported
 from paritrace.inference.records import Capabilities, Observation
 from paritrace.inference.vocabulary import Component
 from paritrace.runs.attaching import Reference
@@ -40,8 +42,8 @@ class EngineAdapter(Protocol):
 class TraceCollector(Protocol):
     """Gives the device work of a session."""
 
-    def collect(self, *, run_id: str, session_id: str) -> Collected:
-        """Return what is there by now; the same evidence again has the same event ids."""
+    def collect(self, *, run_id: str, session_id: str) -> Collected | Imported:
+        """Return what is there by now, or a source that is open for reading; the same again has the same event ids."""
         ...
 
 
@@ -78,6 +80,15 @@ def ask(component: Component, collector: EngineAdapter | TraceCollector | None, 
         return _absent(component, asking, reason=f"{error.code}: {error.message}"[:_MOST_WORDS])
 
 
+def drawn(imported: Imported, gathering: Gathering, /, *, component: str, context: Context) -> tuple[Told, Account]:
+    """Take all of an opened source, its account as the capability event of `component`."""
+    account = drawn_into(gathering, imported, of=component)
+    names = collected_of(account)
+    offered = Collected(events=(), supported=names, enabled=names, collected=names)
+    event = capability(context, component=component, offered=offered, metadata=metadata_of(imported, account))
+    return Told(gathering, event, imported.attachments), account
+
+
 def capability(
     context: Context, *, component: str, offered: Collected | None, metadata: dict[str, object]
 ) -> Capabilities:
@@ -108,6 +119,8 @@ def _told(component: Component, collector: EngineAdapter | TraceCollector, askin
     facts = asking.context.facts
     collected = collector.collect(run_id=facts.run_id, session_id=facts.session_id)
     gathering = _gathering(asking)
+    if isinstance(collected, Imported):
+        return drawn(collected, gathering, component=component.value, context=asking.context)[0]
     gathering.take_all(collected.events, of=f"the {component.value}")
     metadata: dict[str, object] = {} if collected.summary is None else {"summary": collected.summary}
     event = capability(asking.context, component=component.value, offered=collected, metadata=metadata)

@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from paritrace.errors import RequestError
+from paritrace.inference.clock_marks import Mark
 from paritrace.inference.importers.kineto import KINETO
 from paritrace.inference.importers.kineto_joins import num_innermost, partial_overlaps
 from paritrace.inference.importing import Asked
@@ -149,6 +150,19 @@ def test_times_are_exact_and_the_base_time_is_an_alignment(tmp_path: Path) -> No
     assert alignment.from_clock_domain == work.context.facts.clock_domain
     assert (alignment.offset_ns, alignment.uncertainty_ns) == (1712000000000000001, 0)
     assert account.counts["base_time_ns"] == 1712000000000000001
+
+
+def test_in16_readings_of_a_clock_in_a_trace_are_an_alignment_between_the_first_and_the_last(tmp_path: Path) -> None:
+    marks = [(Mark(1, 0, 7_000, "host/boot/monotonic_ns"), 100), (Mark(1, 1, 8_002, "host/boot/monotonic_ns"), 100.004)]
+    ranges = [annotation(mark.name, ts=ts, dur=0.001) for mark, ts in marks]
+    events, account = imported(written(tmp_path, [*reversed(ranges), kernel()]))
+    (alignment,) = (one for one in events if isinstance(one, ClockAlignment))
+    assert alignment.to_clock_domain == "host/boot/monotonic_ns"
+    assert (alignment.valid_from_ns, alignment.valid_to_ns) == (100_000, 100_004)
+    assert alignment.offset_ns == 8_002 - 100_002
+    assert alignment.uncertainty_ns == 3
+    assert not any(isinstance(one, Iteration) for one in events)
+    assert account.counts["ranges"] == 0  # marks are no iterations
 
 
 def test_without_a_base_time_there_is_none(tmp_path: Path) -> None:

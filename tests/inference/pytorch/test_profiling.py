@@ -2,18 +2,21 @@
 
 import gzip
 import json
+import time
 from pathlib import Path
 
 import pytest
 import torch
 
 from paritrace.errors import HostError, RequestError
+from paritrace.evidence.clocks import monotonic_domain
 from paritrace.files import LOCAL
 from paritrace.inference.importers.kineto import open_trace
 from paritrace.inference.importing import Asked, Scope
 from paritrace.inference.pytorch.profiling import profiled
-from paritrace.inference.records import Activity, Iteration
+from paritrace.inference.records import Activity, ClockAlignment, Iteration
 from paritrace.inference.vocabulary import Domain
+from paritrace.process.identity import own_identity
 
 RANGE = "paritrace.iteration/engine/7"
 
@@ -37,6 +40,25 @@ def test_in16_a_profile_is_imported_with_its_ranges_and_operators(tmp_path: Path
     assert {one.thread_id for one in operators} == {iteration.thread_id}
     counted = list(open_trace(Asked(tmp_path / name, Scope("run", "session"))).events)
     assert [one for one in counted if isinstance(one, Activity)] == []
+
+
+def test_in16_a_profile_is_aligned_with_the_monotonic_clock_by_readings(tmp_path: Path) -> None:
+    before_ns = time.monotonic_ns()
+    profile(tmp_path / "trace.json")
+    after_ns = time.monotonic_ns()
+    events = list(open_trace(Asked(tmp_path / "trace.json", Scope("run", "session"))).events)
+    (iteration,) = [one for one in events if isinstance(one, Iteration)]
+    monotonic = monotonic_domain(own_identity()).name
+    (aligned,) = [one for one in events if isinstance(one, ClockAlignment) and one.to_clock_domain == monotonic]
+    assert aligned.metadata == {"basis": "clock readings", "series": 2}
+    assert iteration.start_ns is not None
+    assert iteration.end_ns is not None
+    assert aligned.valid_from_ns is not None
+    assert aligned.valid_from_ns < iteration.start_ns
+    assert aligned.valid_to_ns is not None
+    assert aligned.valid_to_ns > iteration.end_ns
+    assert before_ns - aligned.uncertainty_ns < iteration.start_ns + aligned.offset_ns
+    assert iteration.end_ns + aligned.offset_ns < after_ns + aligned.uncertainty_ns
 
 
 def fail(_: torch.Tensor) -> None:

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from paritrace.files import LOCAL
+from paritrace.inference.clock_marks import Marks
 from paritrace.inference.importers.kineto_account import account_of, loss_events
 from paritrace.inference.importers.kineto_categories import Group
 from paritrace.inference.importers.kineto_contexts import TraceContexts, uuids_of
@@ -58,15 +59,19 @@ def _events(asked: Asked, *, attachment_id: str, uuids: Mapping[str, str]) -> Ev
     )
     emitting = Emitting(contexts, pattern=asked.options.get(RANGE_OPTION))
     at_once = (*_AT_ONCE, Group.HOST) if asked.options.get(OPERATORS_OPTION) == YES else _AT_ONCE
+    marks = Marks()
     place = 0
     for batch in text.batches():
         for event in batch:
             group, span = facts.see(event)
+            if group is Group.RANGE and span is not None and span.start_ns is not None:
+                marks.see(event.name, thread=f"{event.pid}/{event.tid}", start_ns=span.start_ns)
             if span is not None and group in at_once:
                 yield from emitting.of(event, group, span, place=place)
             place += 1
     yield from emitting.launches(facts)
     yield from contexts.base_time(text.members)
+    yield from contexts.read_beside(marks.measured())
     yield from loss_events(text, facts, contexts=contexts)
     return account_of(text, facts)
 

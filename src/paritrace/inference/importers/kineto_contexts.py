@@ -1,10 +1,11 @@
-"""Whose word and whose clock the events of one trace are: its contexts, and its base time (IN-2, IN-10, B-17)."""
+"""Whose word and whose clock the events of one trace are: contexts, base time, readings (IN-2, IN-10, B-17)."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import cast
 
 from paritrace.errors import RequestError
 from paritrace.evidence.ids import Ref
+from paritrace.inference.clock_marks import Measured
 from paritrace.inference.context import ClockKind, CollectionMode, Context, ContextFacts, Provenance
 from paritrace.inference.identities import derived_id
 from paritrace.inference.importing import Scope
@@ -12,6 +13,7 @@ from paritrace.inference.records import ClockAlignment
 
 SOURCE = "torch.profiler"
 BASE_TIME = "baseTimeNanoseconds"
+READINGS = "clock readings"
 _LARGEST = (1 << 63) - 1
 
 
@@ -88,6 +90,21 @@ class TraceContexts:
             uncertainty_ns=0,
             metadata={"basis": BASE_TIME},
         )
+
+    def read_beside(self, measured: Iterable[Measured], /) -> Iterator[ClockAlignment]:
+        """Yield how clocks that were read while the trace was recorded stand to the trace's own."""
+        for one in measured:
+            yield ClockAlignment(
+                context=self.of(""),
+                event_id=derived_id("alignment", self.attachment_id, one.clock),
+                from_clock_domain=self.clock_domain,
+                to_clock_domain=one.clock,
+                offset_ns=one.offset_ns,
+                uncertainty_ns=one.uncertainty_ns,
+                valid_from_ns=one.first_ns,
+                valid_to_ns=one.last_ns,
+                metadata={"basis": READINGS, "series": one.num_series},
+            )
 
     def _facts(self, pid: str, device: str | None) -> ContextFacts:
         world = self._members.get("distributedInfo")

@@ -19,7 +19,9 @@ MOST_WAITING = 20_000  # events that wait to be written; beyond it they are drop
 MOST_AT_ONCE = 2_000  # events of one append
 GATHERED_SECONDS = 0.2  # how long the first event of a batch waits for more: an append costs about ten milliseconds
 ENDS_WITHIN_SECONDS = 60.0  # the last append waits for others at most so long (IN-5)
-_LIMIT = "what passed through this proxy, and nothing else that the server did"
+ACCOUNT = Account(  # the same for every append, so that all of them add one capability line
+    complete=False, limits=("what passed through this proxy, and nothing else that the server did",)
+)
 
 Append = Callable[[Imported], object]
 
@@ -116,6 +118,6 @@ class Writer:
 
 
 def _drawn(events: Iterable[Observation]) -> Generator[Observation, None, Account]:
-    """Events as a source; its account is the same for every batch, so that batches add one capability line in all."""
+    """Events as a source."""
     yield from events
-    return Account(complete=False, limits=(_LIMIT,))
+    return ACCOUNT

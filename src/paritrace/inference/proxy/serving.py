@@ -21,10 +21,10 @@ from paritrace.inference.appending import append_import, init
 from paritrace.inference.artifact import ARTIFACT_NAME, Place, head_of, place_of
 from paritrace.inference.context import ClockKind, CollectionMode, Context, ContextFacts, Provenance
 from paritrace.inference.enveloping import SessionFacts
-from paritrace.inference.importing import Account, Events, Imported
+from paritrace.inference.importing import Events, Imported
 from paritrace.inference.proxy.exchange import Recorder
 from paritrace.inference.proxy.forwarding import Forwarding, Upstream
-from paritrace.inference.proxy.recording import COMPONENT, Writer
+from paritrace.inference.proxy.recording import ACCOUNT, COMPONENT, Writer
 from paritrace.inference.records import ClockAlignment
 from paritrace.process.identity import own_identity
 
@@ -217,7 +217,7 @@ def _aligned(context: Context, identity: ProcessIdentity, clock: Clock) -> Event
         uncertainty_ns=(after - before + 1) // 2,
         valid_from_ns=before,
     )
-    return Account(complete=False, limits=())
+    return ACCOUNT
 
 
 def _unwritten(writer: Writer, place: Place) -> EvidenceError:

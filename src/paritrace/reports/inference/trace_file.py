@@ -19,8 +19,9 @@ SUFFIX = ".pftrace"
 class TraceFile(Struct, frozen=True, kw_only=True):
     """A trace that was written.
 
-    `time_lines`: clocks by the line that they share; `arrows`: memberships that are shown; `unjoined`: those that are
-    not, by why; `unused_alignments`: recorded and joining no clocks; `left_out`: events that are no slices, by reason.
+    `time_lines`: clocks by the line that they share; `uncertainties_ns`: how surely, by line; `arrows`: memberships
+    that are shown; `unjoined`: those that are not, by why; `unused_alignments`: recorded and joining no clocks;
+    `left_out`: events that are no slices, by reason.
     """
 
     path: str
@@ -32,6 +33,7 @@ class TraceFile(Struct, frozen=True, kw_only=True):
     arrows: int
     unjoined: dict[str, int]
     time_lines: tuple[tuple[str, ...], ...]
+    uncertainties_ns: tuple[int, ...]
     unused_alignments: tuple[str, ...]
 
 
@@ -61,6 +63,7 @@ def write_trace_file(run: Path, path: Path, /, *, cut: Cut, files: Files) -> Tra
         arrows=drawn.arrows,
         unjoined=drawn.unjoined,
         time_lines=drawn.clocks,
+        uncertainties_ns=drawn.uncertainties_ns,
         unused_alignments=drawn.unused_alignments,
     )
 
@@ -77,6 +80,9 @@ def in_words(one: TraceFile, /) -> Iterator[str]:
         yield f"    {len(one.time_lines)} time lines that no record aligns, one behind the other: do not compare times"
         for clocks in one.time_lines:
             yield f"        {harmless(', '.join(clocks))}"
+    for clocks, uncertainty_ns in zip(one.time_lines, one.uncertainties_ns, strict=True):
+        if len(clocks) > 1:
+            yield f"    {len(clocks)} clocks on one time line, aligned by records within {uncertainty_ns:,} ns"
     for unused in one.unused_alignments:
         yield f"    alignment not used: {harmless(unused)}"
 

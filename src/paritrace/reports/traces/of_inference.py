@@ -23,10 +23,14 @@ NO_STEP = 0
 
 
 class Drawn(Struct, frozen=True):
-    """What a trace holds. `clocks`: time lines; `arrows`: memberships shown; `unjoined`: others, by why not."""
+    """What a trace holds. `clocks`: time lines; `arrows`: memberships shown; `unjoined`: others, by why not.
+
+    `uncertainties_ns`: by time line, how surely its clocks are aligned; 0 where it has one clock.
+    """
 
     parts: tuple[Tally, ...]
     clocks: tuple[tuple[str, ...], ...]
+    uncertainties_ns: tuple[int, ...]
     arrows: int
     unjoined: dict[str, int]
     unused_alignments: tuple[str, ...]
@@ -54,6 +58,7 @@ def write_inference(path: Path, sink: Sink, /, *, cut: Cut = Cut(), files: Files
     return Drawn(
         parts=parts,
         clocks=tuple(tuple(sorted(line.offsets)) for line in lines.lines),
+        uncertainties_ns=tuple(line.uncertainty_ns for line in lines.lines),
         arrows=arrows.number,
         unjoined=dict(arrows.unjoined),
         unused_alignments=lines.unused,
@@ -132,7 +137,7 @@ class _Writer:
             source=owner.run_id,
             rank=nth,
             name=f"{owner.run_id} · {owner.host or 'host not told'} · rank {rank} · pid {pid}{clock}",
-            labels=(f"clock {owner.clock}", *((self._apart(owner),) if several else ())),
+            labels=(f"clock {owner.clock}", *self._aligned(owner), *((self._apart(owner),) if several else ())),
             facts={
                 "of": "inference",
                 "run": owner.run_id,
@@ -142,9 +147,17 @@ class _Writer:
                 "clock": owner.clock,
                 "time_lines": str(len(self._lines.lines)),
                 "zero_ns": str(-self._lines.lines[line].offsets[owner.clock]) if line is not None else "",
+                "uncertainty_ns": "" if line is None else str(self._lines.lines[line].uncertainty_ns),
                 "unused_alignments": "; ".join(self._lines.unused),
             },
         )
+
+    def _aligned(self, owner: Owner) -> tuple[str, ...]:
+        line = self._line_of.get(owner.clock)
+        if line is None or len(self._lines.lines[line].offsets) < 2:
+            return ()
+        found = self._lines.lines[line]
+        return (f"one time line of {len(found.offsets)} clocks, aligned by records within {found.uncertainty_ns:,} ns",)
 
     def _apart(self, owner: Owner) -> str:
         line = self._line_of.get(owner.clock)
