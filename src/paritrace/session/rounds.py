@@ -22,6 +22,9 @@ CHANGES_RESIDENT = frozenset({Kind.RUN, Kind.CONFIGURE, Kind.LOAD, Kind.INPUTS, 
 ADDS_REVISION = frozenset({Kind.CONFIGURE, Kind.LOAD, Kind.REBUILD})
 """Kinds that add one to the configuration's revision; nothing else does (SE-26)."""
 
+ENDLESS = 2**62
+"""The target of somebody else's loop: it goes on until it ends by itself, or is stopped."""
+
 _BOUND_OF = MappingProxyType(
     {
         (Kind.LOAD, RoundName.VOTE): "inspect",
