@@ -17,10 +17,10 @@ class Told:
         self.lines.append(Line(len(self.lines), 0, self.generation, what, facts))
         return self
 
-    def started(self) -> "Told":
+    def started(self, **ready: Any) -> "Told":
         self.generation += 1
         self.add("generation", event="started", generation=self.generation, config_revision=self.revision)
-        return self.add("generation", event="ready", generation=self.generation, config_revision=self.revision)
+        return self.add("generation", event="ready", generation=self.generation, config_revision=self.revision, **ready)
 
     def inputs(self, digest: str) -> "Told":
         return self.add("inputs", digest=digest, generation=1, step=0, id="i")

@@ -39,6 +39,11 @@ def test_se15_a_revision_other_inputs_and_a_schedule_each_begin_a_segment() -> N
     assert [one.continues for one in found(told)] == [None, 0, 1, 2, 3]
 
 
+def test_se23_inputs_that_were_loaded_at_the_start_are_those_of_the_first_segment() -> None:
+    told = Told().started(inputs_digest="A").ran(0, 10).inputs("B").ran(10, 20).started(inputs_digest="A").ran(0, 5)
+    assert [one.inputs_digest for one in found(told)] == ["A", "B", "A"]
+
+
 def test_se24_two_runs_under_one_schedule_each_count_its_offsets_anew() -> None:
     schedule = {"lr": [[0, 0.1]]}
     told = Told().started().ran(0, 10, schedule=schedule).ran(10, 20, schedule=schedule)

@@ -109,7 +109,8 @@ def compare(  # noqa: PLR0913  one parameter per option of the synopsis; they be
 
     Where both are what an evaluation tool left (Inspect logs, a Harbor job …), their attempts are compared, with
     --noise against repeats of BASE; see `paritrace attempts`. Where both are profilers' traces (JSON or gzip), their
-    device work is: where the sequences of kernels first part.
+    device work is: where the sequences of kernels first part. Where both are directories of resident sessions, their
+    steps are, segment by segment: which were taken under the same conditions, and where states part.
 
     Exit status 0, whatever was found. With --exit-code: 1 when something that was computed differs, 3 when calls are
     undetermined or evidence is incomplete; with --policy: 1 when it fails, 3 when it is undetermined. The result is
@@ -122,6 +123,7 @@ def compare(  # noqa: PLR0913  one parameter per option of the synopsis; they be
         refuse_manifests,
         require_shared_options,
     )
+    from paritrace.cli.compare_sessions import are_sessions, compare_two_sessions, require_session_options
     from paritrace.cli.compare_traces import are_traces, compare_traces, require_trace_options
     from paritrace.cli.selections import parse_ranks, parse_steps
     from paritrace.compare.folds_dims import parse_dims
@@ -137,6 +139,9 @@ def compare(  # noqa: PLR0913  one parameter per option of the synopsis; they be
     if are_traces(base, cand):
         require_trace_options(click.get_current_context())
         return compare_traces(base, cand, output_to, exit_code=exit_code and not exit_zero)
+    if are_sessions(base, cand):
+        require_session_options(click.get_current_context())
+        return compare_two_sessions(base, cand, output_to, exit_code=exit_code and not exit_zero)
     asked = judgement(exit_code=exit_code, allow=allow, exit_zero=exit_zero, envelope=True)
     settings = Settings(
         steps=parse_steps(steps),

@@ -44,7 +44,7 @@ class Setting(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=Tru
     impact: str = REBUILD
 
 
-class Resolved(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
+class Resolved(Struct, frozen=True, forbid_unknown_fields=True):
     """A whole configuration, fields in the order they were declared in. `dropped`: unknown keys that were tolerated."""
 
     settings: tuple[Setting, ...]

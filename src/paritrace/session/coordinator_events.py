@@ -85,7 +85,7 @@ class Deny(Struct, frozen=True):
 class Record(Struct, frozen=True):
     """A line for the journal; `durable`: it is on disk before anything after it is done. `facts` by `what`:
 
-    generation: event (started, ready, closed), generation, config_revision
+    generation: event (started, ready, closed), generation, config_revision, step, inputs_digest
     command: id, kind, body, fences (when it is taken up)     result: id, kind, result, step, reasons, notes
     vote: id, kind, round, verdicts (by rank), digest         epoch: epoch, id, kind
     transition: before, after, step, epoch (of all ranks)     revision: revision, id, kind, step

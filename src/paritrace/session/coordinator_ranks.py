@@ -78,6 +78,7 @@ def _on_built(turn: Turn, ended: Ended) -> None:
         generation=state.generation,
         config_revision=revision,
         step=max(steps),
+        inputs_digest=turn.state.inputs_digest,
     )
     if state.starting is not None:
         turn.change(starting=None)

@@ -73,7 +73,7 @@ class StatePair(Struct, frozen=True, forbid_unknown_fields=True):
     cand: Mark
 
 
-class SegmentComparison(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
+class SegmentComparison(Struct, frozen=True, forbid_unknown_fields=True):
     """Two sessions, stretch by stretch. Conditions of a whole session stand in `differences`."""
 
     base: str  # session ids

@@ -161,6 +161,7 @@ class _Reading:
         if facts.get("event") == "started":
             self.close(End.OPEN, step=None)
             self.origin, self.inputs, self.marked = (Begin.BUILT, None, None), None, []
+        self.inputs = _text(facts.get("inputs_digest")) or self.inputs
         self.revision = _number(facts.get("config_revision"), self.revision)
 
     def _revision(self, facts: Body) -> None:
