@@ -7,6 +7,7 @@ from paritrace.session.coordinator_ends import GONE, await_gone, close_if_all_go
 from paritrace.session.coordinator_events import Deny, Settle, StartRanks
 from paritrace.session.coordinator_record import COORDINATOR, Known, Phase, Turn, ours
 from paritrace.session.coordinator_rounds import begin, resume
+from paritrace.session.states import RankState
 
 
 def on_asked(turn: Turn, command: Command, /) -> None:
@@ -161,6 +162,8 @@ def start(turn: Turn, body: Body, *, generation: int) -> None:
         parked=False,
         ended=frozenset(),
         awaiting_gone=False,
+        state=RankState.LOADING,
+        state_epoch=0,
         error=(),
     )
     turn.record(

@@ -86,13 +86,14 @@ class Record(Struct, frozen=True):
     """A line for the journal; `durable`: it is on disk before anything after it is done. `facts` by `what`:
 
     generation: event (started, ready, closed), generation, config_revision, step, inputs_digest
+    generation: event (stale_participant), generation, rank (another generation's)
     command: id, kind, body, fences (when it is taken up)     result: id, kind, result, step, reasons, notes
     vote: id, kind, round, verdicts (by rank), digest         epoch: epoch, id, kind
     transition: before, after, step, epoch (of all ranks)     revision: revision, id, kind, step
     run: event (admitted, parked, resumed, ended, stopped), id, step, target, epoch, config_revision, schedule?
     checkpoint: event (saved, loaded), name, step, digest     inputs: digest, generation, step, id
     capture: id, name, steps, level, step, epoch, config_revision
-    failure: code, why, step, epoch
+    finding: rank, finding (unresponsive, stalled), words     failure: code, why, step, epoch
     """
 
     what: str

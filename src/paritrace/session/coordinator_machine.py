@@ -2,6 +2,7 @@
 
 from typing import assert_never
 
+from paritrace.session.collective import Report, View, view_of
 from paritrace.session.coordinator_admission import on_asked, on_withdrawn, proceed, start, start_again
 from paritrace.session.coordinator_ends import GONE, await_gone, close_if_all_gone, fail_stop
 from paritrace.session.coordinator_events import (
@@ -19,6 +20,7 @@ from paritrace.session.coordinator_events import (
 from paritrace.session.coordinator_ranks import on_beat, on_ended, on_gone, on_joined
 from paritrace.session.coordinator_record import Coordinator, Known, Phase, Turn
 from paritrace.session.coordinator_rounds import ROUND, on_answer, on_silence, on_written
+from paritrace.session.health import BEAT, FAIL_STOP, heard, missed, overdue
 from paritrace.session.messages import Answer, Beat, Ended, FromRank, Joined, RoundName
 
 
@@ -64,12 +66,18 @@ def step(state: Coordinator, event: CoordinatorEvent, /) -> tuple[Coordinator, t
         case _:
             assert_never(event)
     proceed(turn)
+    _view(turn)
     return turn.state, tuple(turn.actions)
 
 
 def _on_heard(turn: Turn, message: FromRank) -> None:
-    if message.generation != turn.state.generation or turn.state.ranks[message.rank].gone:
+    if message.generation != turn.state.generation:
+        if isinstance(message, Joined):
+            turn.record("generation", event="stale_participant", generation=message.generation, rank=message.rank)
         return
+    if turn.state.ranks[message.rank].gone:
+        return
+    heard(turn, message.rank)
     match message:
         case Joined():
             on_joined(turn, message)
@@ -92,6 +100,27 @@ def _on_elapsed(turn: Turn, timer: str) -> None:
             on_silence(turn)
     elif timer in {"join", "start"} and turn.state.phase is Phase.STARTING:
         fail_stop(turn, f"no_{timer}", f"not all ranks came through `{timer}` in time")
+    elif timer.startswith(f"{BEAT}:"):
+        missed(turn, int(timer.partition(":")[2]))
+    elif timer.startswith(f"{FAIL_STOP}:"):
+        overdue(turn, int(timer.partition(":")[2]))
     elif timer == GONE:
         close_if_all_gone(turn, whatever=True)
         start_again(turn, whatever=True)
+
+
+def view(state: Coordinator, /) -> View:
+    """Return what may be said of the job as a whole (SE-11)."""
+    reports = [Report(known.state, known.epoch) for known in state.ranks]
+    return view_of(reports, state=state.state, epoch=state.state_epoch)
+
+
+def _view(turn: Turn) -> None:
+    """Keep the last state that all ranks agreed on, and write down where it changes."""
+    state, now = turn.state, view(turn.state)
+    if now.agreed and (now.state, now.epoch) != (state.state, state.state_epoch):
+        if now.state is not state.state:
+            turn.record(
+                "transition", before=state.state.value, after=now.state.value, step=state.ranks[0].step, epoch=now.epoch
+            )
+        turn.change(state=now.state, state_epoch=now.epoch)

@@ -6,6 +6,7 @@ from paritrace.session.coordinator_ends import close_if_all_gone, enter_closing,
 from paritrace.session.coordinator_events import Gone
 from paritrace.session.coordinator_record import COORDINATOR, Known, Phase, Turn, ours
 from paritrace.session.coordinator_rounds import complete_if_all, end_run_if_all, undo
+from paritrace.session.health import judged
 from paritrace.session.messages import Beat, Ended, Joined, RoundName
 from paritrace.session.rounds import BEFORE_BARRIER, ENDLESS
 from paritrace.session.states import RankState
@@ -26,6 +27,7 @@ def on_joined(turn: Turn, message: Joined, /) -> None:
 def on_beat(turn: Turn, beat: Beat, /) -> None:
     """Keep the last that a rank said of itself."""
     turn.know(beat.rank, beat=beat, state=beat.state, epoch=beat.epoch, step=beat.step)
+    judged(turn, beat)
 
 
 def on_ended(turn: Turn, ended: Ended, /) -> None:

@@ -1,5 +1,6 @@
 """The rounds of the command under way: sent to all, answered by all, and what follows (SE-5 to SE-9)."""
 
+from collections import Counter
 from collections.abc import Callable
 from types import MappingProxyType
 
@@ -206,13 +207,22 @@ def _refusals(answers: list[Answer]) -> tuple[Reason, ...]:
         for answer in answers
         if answer.verdict is not Verdict.YES and not answer.reasons
     )
-    return reasons + bare + (() if reasons or bare else _differing(answers))
+    return reasons + bare + (() if reasons or bare else _differing(answers) + _steps_differ(answers))
 
 
 def _differing(answers: list[Answer]) -> tuple[Reason, ...]:
     if len({answer.digest for answer in answers}) <= 1:
         return ()
     return tuple(Reason(answer.rank, "digests_differ", f"{answer.name.value}: {answer.digest}") for answer in answers)
+
+
+def _steps_differ(answers: list[Answer]) -> tuple[Reason, ...]:
+    """Return that the ranks are not, or would not be, at one step; while they reserve or prepare they need not be."""
+    steps = Counter(answer.facts.get("step", answer.step) for answer in answers)
+    if len(steps) <= 1 or not answers or answers[0].name is not RoundName.VOTE:
+        return ()
+    counts = ", ".join(f"{step}: {ranks}" for step, ranks in sorted(steps.items()))
+    return ours("steps_differ", f"steps differ {{{counts}}} (step: ranks): not applied")
 
 
 def _reserved(turn: Turn) -> None:
@@ -276,7 +286,8 @@ def _acted(turn: Turn) -> None:
     elif refused:
         undo(turn, Result.REFUSED, _refusals(answers))
     elif _differing(answers) or len({(answer.step, answer.config_revision) for answer in answers}) > 1:
-        fail_stop(turn, "ranks_apart", "the ranks differ after the act", _differing(answers) or _apart(answers))
+        words = f"the ranks disagree after {kind.value}: digests, steps or revisions"
+        fail_stop(turn, "ranks_apart", words, _differing(answers) or _apart(answers))
     else:
         turn.mark(facts=tuple(answer.facts for answer in answers), digest=answers[0].digest or under.digest)
         _take_in(turn, answers[0])
