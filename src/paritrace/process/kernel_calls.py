@@ -1,8 +1,9 @@
-"""Linux calls that Python does not wrap: being a child subreaper, asking for it (RS-6)."""
+"""Linux calls that Python does not wrap: being a child subreaper (RS-6), ending with a parent (SE-16)."""
 
 import ctypes
 import os
 
+_PR_SET_PDEATHSIG = 1
 _PR_SET_CHILD_SUBREAPER = 36
 _PR_GET_CHILD_SUBREAPER = 37
 
@@ -32,6 +33,15 @@ def is_subreaper() -> bool:
     answer = ctypes.c_int()
     _prctl(_PR_GET_CHILD_SUBREAPER, ctypes.addressof(answer))
     return bool(answer.value)
+
+
+def end_with_parent(number: int) -> None:
+    """Have the kernel send this process a signal when the *thread* that started it ends; lost at a change of user.
+
+    Raises:
+        OSError: not Linux.
+    """
+    _prctl(_PR_SET_PDEATHSIG, number)
 
 
 def _prctl(option: int, argument: int) -> None:

@@ -1,6 +1,6 @@
 """The seam between the protocol and what starts ranks: the protocol never knows the engine (SE-16)."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any, Protocol
 
 from msgspec import Struct, field
@@ -44,6 +44,7 @@ class ExitEvidence(Struct, frozen=True):
     launcher_owned: bool = False  # attach: whoever started it ends it
     log: str | None = None  # name of its log within the session's directory
     cgroup_oom_kills: int | None = None  # by how much the counter of its group rose; None where not known
+    words: str = ""  # what the engine itself says of the end: Ray's cause of an actor's death
 
 
 class Engine(Protocol):
@@ -70,8 +71,11 @@ class Engine(Protocol):
         """From any thread: end a `receive` that waits."""
         ...
 
-    def dump_stacks(self, rank: int) -> str | None:
-        """Ask a living rank for the stacks of all its threads, waiting a second at most; None where none came."""
+    def dump_stacks(self, ranks: Collection[int]) -> dict[int, str]:
+        """Ask living ranks, all at once, for the stacks of all their threads, waiting a second at most for all of them.
+
+        A rank that gave none (it is stopped, has ended, or runs on another host) is not in what is returned.
+        """
         ...
 
     def terminate(self, rank: int) -> None:
