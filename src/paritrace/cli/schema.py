@@ -88,6 +88,15 @@ FORMATS = {
     "infer-recover": Format(("paritrace.inference.result:RecoverReport",), "`infer recover --json`"),
     "catalog": Format(("paritrace.runs.catalog:Catalog",), "`runs ls --json`"),
     "run-summary": Format(("paritrace.runs.showing:RunSummary",), "`runs show --json`"),
+    "session": Format(("paritrace.session.directory:Session",), "session.json of a resident session's directory"),
+    "session-comparison": Format(
+        ("paritrace.session.segment_comparison:SegmentComparison",), "`compare DIR DIR --json` of two sessions"
+    ),
+    "session-config": Format(
+        ("paritrace.session.configuration:Resolved",), "configs/REVISION.json of a session: each value and its source"
+    ),
+    "session-journal": Format(("paritrace.session.journal:Line",), "one line of a session's journal.jsonl"),
+    "session-status": Format(("paritrace.session.status:Status",), "`session status --json`"),
     "store-bundle": Format(("paritrace.store.records:Manifest",), "manifest.json, the first member of a bundle"),
     "store-receipt": Format(("paritrace.store.records:Receipt",), "receipt-*.json of a rank in a store"),
     "store-owner": Format(("paritrace.store.records:Owner",), "owner.json of a node in a store"),

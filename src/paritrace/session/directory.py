@@ -13,7 +13,7 @@ SESSION, LOCK, TOKEN, JOURNAL = "session.json", "owner.lock", "token", "journal.
 CHECKPOINTS, CAPTURES, CONFIGS, FAILURES, GROUP = "checkpoints", "captures", "configs", "failures", "group"
 
 
-class Session(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
+class Session(Struct, frozen=True, forbid_unknown_fields=True):
     """`session.json`: who the session is, which process owns it, where that one answers.
 
     It stays when the owner has gone; whether the owner lives is said by the lock, never by this file.

@@ -32,7 +32,7 @@ class CheckpointState(Struct, frozen=True, forbid_unknown_fields=True):
     step: int
 
 
-class Status(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
+class Status(Struct, frozen=True, forbid_unknown_fields=True):
     """A session at one moment. `state` is a fact of the job: that all ranks agree on, or did last (SE-11)."""
 
     session_id: str

@@ -1,0 +1,71 @@
+"""What a rank does while it is disturbed: all-reduce after all-reduce, or one native call that hears no signal."""
+
+import hashlib
+import os
+import signal
+import time
+from collections.abc import Mapping
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import torch
+import torch.distributed as dist
+
+from paritrace.session.workload import Context, Metrics, Plan, Refusal
+
+NATIVE_ROUNDS = 2_000_000_000  # of a key derivation: some ten minutes in one call
+GROUP_TIMEOUT = timedelta(minutes=10)
+COLLECTIVE, NATIVE, PLAIN = "collective", "native", "plain"
+
+
+def one_step(what: str, *, rank: int, seconds: float) -> None:
+    """One step; in `native` rank 0 goes into one long call, and rank 1 sleeps, so that it can be killed beside it."""
+    if what == COLLECTIVE:
+        dist.all_reduce(torch.ones(1024))
+    elif what == NATIVE and rank == 0:
+        hashlib.pbkdf2_hmac("sha256", b"", b"", NATIVE_ROUNDS)
+    time.sleep(seconds)
+
+
+def begin_group(what: str, *, rank: int, world_size: int, store: str) -> None:
+    """The process group where steps need one, and a handler for SIGTERM, as training scripts have one."""
+    signal.signal(signal.SIGTERM, lambda *_: None)
+    if what == COLLECTIVE:
+        dist.init_process_group("gloo", init_method=store, rank=rank, world_size=world_size, timeout=GROUP_TIMEOUT)
+
+
+class Load:
+    """The same as a resident workload. `folder`: every rank writes its process number there once it steps."""
+
+    def __init__(self, folder: str, what: str = PLAIN, seconds: float = 0.0) -> None:
+        self._folder, self._what, self._seconds = Path(folder), what, seconds
+
+    def load(self, ctx: Context) -> None:
+        """Nothing to read."""
+
+    def build(self, ctx: Context) -> None:
+        begin_group(self._what, rank=ctx.rank, world_size=ctx.world_size, store=ctx.store)
+
+    def step(self, ctx: Context, n: int) -> Metrics:
+        if n == 0:
+            say_pid(self._folder, rank=ctx.rank)
+        one_step(self._what, rank=ctx.rank, seconds=self._seconds)
+        return {"n": n}
+
+    def plan_config(self, ctx: Context, changes: Mapping[str, Any]) -> Plan | Refusal:
+        return Plan(dict(changes), impact=dict.fromkeys(changes, "run"))
+
+    def apply_config(self, ctx: Context, plan: Plan) -> None:
+        """Nothing depends on it."""
+
+    def close(self, ctx: Context) -> None:
+        if dist.is_initialized():
+            dist.destroy_process_group()
+
+
+def say_pid(folder: Path, *, rank: int) -> None:
+    """Write this process's number, whole or not at all."""
+    hidden = folder / f".{rank}"
+    hidden.write_text(str(os.getpid()), encoding="ascii")
+    hidden.rename(folder / f"{rank}.pid")
