@@ -2,9 +2,8 @@
 
 import errno
 import os
-from collections.abc import Generator
-from contextlib import contextmanager
 from pathlib import Path
+from types import TracebackType
 
 from paritrace.errors import HostError, Outcome
 
@@ -43,10 +42,24 @@ def host_error(cause: OSError, path: Path | str, doing: str, *, outcome: Outcome
     return HostError(f"{doing} {os.fspath(path)}: {said}", code=code, fix=fix, outcome=outcome)
 
 
-@contextmanager
-def translated(path: Path | str, doing: str, *, outcome: Outcome = Outcome.REFUSED) -> Generator[None, None, None]:
+class _Translated:
+    """A class, since a generator costs three times as much, and there is one around every system call."""
+
+    __slots__ = ("_doing", "_outcome", "_path")
+
+    def __init__(self, path: Path | str, doing: str, outcome: Outcome) -> None:
+        self._path = path
+        self._doing = doing
+        self._outcome = outcome
+
+    def __enter__(self) -> None:
+        """Nothing is to be prepared."""
+
+    def __exit__(self, kind: type[BaseException] | None, cause: BaseException | None, tb: TracebackType | None) -> None:
+        if isinstance(cause, OSError):
+            raise host_error(cause, self._path, self._doing, outcome=self._outcome) from cause
+
+
+def translated(path: Path | str, doing: str, *, outcome: Outcome = Outcome.REFUSED) -> _Translated:
     """Turn an `OSError` of the block into a `HostError`."""
-    try:
-        yield
-    except OSError as cause:
-        raise host_error(cause, path, doing, outcome=outcome) from cause
+    return _Translated(path, doing, outcome)

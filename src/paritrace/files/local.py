@@ -115,10 +115,15 @@ class Files(Reads, Locks):
             with translated(path, "close"):
                 self._primitives.close(fd)
 
-    def extend_scratch(self, path: Path, chunks: Iterable[bytes | memoryview]) -> None:
-        """Write at the end of a file of a folder that nobody sees yet; `sync_all` forces it to disk with the rest."""
+    def extend_scratch(self, path: Path, chunks: Iterable[bytes | memoryview], *, new: bool = False) -> None:
+        """Write at the end of a file of a folder that nobody sees yet; `sync_all` forces it to disk with the rest.
+
+        Args:
+            new: nothing has the name yet; `already_there` otherwise.
+        """
+        flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW | (os.O_EXCL if new else 0)
         with translated(path, "write"):
-            fd = self._primitives.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW)
+            fd = self._primitives.open(path, flags)
         try:
             for chunk in chunks:
                 with translated(path, "write"):

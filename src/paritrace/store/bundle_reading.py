@@ -3,6 +3,7 @@
 import hashlib
 import tarfile
 from collections.abc import Iterable, Iterator
+from contextlib import nullcontext
 from functools import partial
 from typing import Protocol
 
@@ -18,6 +19,12 @@ from paritrace.store.records import BUNDLE_FORMAT, Manifest, Segment, SegmentKin
 from paritrace.store.streams import HashedReader, decompressed
 
 _CHUNK_BYTES = 1 << 18
+
+
+class Digest(Protocol):
+    """Takes the bytes of a bundle, in order."""
+
+    def update(self, data: bytes, /) -> None: ...
 
 
 class Sink(Protocol):
@@ -37,19 +44,21 @@ class BundleReader:
 
     A bundle is spelled in one way: every header is compared with the one that its manifest asks for. `problems` holds
     everything that is wrong with it, segments by name; `manifest` is None when it could not be read. Errors of the
-    target pass through.
+    target pass through. `aside`: its digest is computed in a thread of its own, which costs a tenth more CPU time and
+    is worth it where nothing is written meanwhile (ADR 0059).
     """
 
-    def __init__(self, name: BundleName, chunks: Iterable[bytes]) -> None:
+    def __init__(self, name: BundleName, chunks: Iterable[bytes], *, aside: bool = False) -> None:
         self.name = name
         self.manifest: Manifest | None = None
         self.problems: list[Problem] = []
         self._chunks = chunks
+        self._aside = aside
         self._at: Segment | None = None  # that is being read
 
     def read(self, sink: Sink) -> None:
         """Read all of it; whatever is wrong with its bytes is a problem, not an exception."""
-        with AsideDigest() as digest:
+        with AsideDigest() if self._aside else nullcontext(hashlib.sha256()) as digest:
             raw = _digested(self._chunks, digest)
             try:
                 self._read(_Pieces(self._plain(raw)), sink)
@@ -159,7 +168,7 @@ class _Pieces:
         return True
 
 
-def _digested(chunks: Iterable[bytes], digest: AsideDigest) -> Iterator[bytes]:
+def _digested(chunks: Iterable[bytes], digest: Digest) -> Iterator[bytes]:
     for chunk in chunks:
         digest.update(chunk)
         yield chunk

@@ -2,6 +2,7 @@
 
 import tarfile
 from collections.abc import Iterable, Iterator
+from functools import cache
 
 import zstandard
 
@@ -16,6 +17,9 @@ BLOCK = tarfile.BLOCKSIZE
 END = bytes(2 * BLOCK)
 _DESCRIPTOR_AT, _HAS_CHECKSUM, _CHECKSUM_BYTES = 4, 1 << 2, 4  # of a frame, by RFC 8878
 _MODE, _EXECUTABLE_MODE = 0o644, 0o755
+_SIZE_AT, _SUM_AT = 124, 148  # of a header, by POSIX 1003.1 (ustar)
+_LARGEST_OCTAL = 8**11 - 1  # a larger size is written in another way
+_ZERO = ord("0")
 
 
 def member_name(number: int, segment: Segment) -> str:
@@ -71,10 +75,36 @@ def header_of(number: int, segment: Segment) -> bytes:
 
 def header(name: str, num_bytes: int, *, mode: int = _MODE) -> bytes:
     """Return a tar header without owner and times, so that equal bundles have equal bytes."""
+    told = name.encode("utf-8", "surrogateescape")
+    if len(told) > tarfile.LENGTH_NAME or num_bytes > _LARGEST_OCTAL:
+        return _made_header(name, num_bytes, mode)
+    template, total = _template(mode)
+    size = b"%011o" % num_bytes
+    told_sum = b"%06o" % (total + sum(told) + sum(size) - len(size) * _ZERO)
+    return b"".join(
+        (
+            told.ljust(tarfile.LENGTH_NAME, b"\0"),
+            template[tarfile.LENGTH_NAME : _SIZE_AT],
+            size,
+            template[_SIZE_AT + len(size) : _SUM_AT],
+            told_sum,
+            template[_SUM_AT + len(told_sum) :],
+        )
+    )
+
+
+def _made_header(name: str, num_bytes: int, mode: int) -> bytes:
     info = tarfile.TarInfo(name)
     info.size = num_bytes
     info.mode = mode
     return info.tobuf(tarfile.GNU_FORMAT, "utf-8", "surrogateescape")
+
+
+@cache
+def _template(mode: int) -> tuple[bytes, int]:
+    """Return the header of an empty file without a name, and the sum in it: making one anew takes 30 us of CPU."""
+    block = _made_header("", 0, mode)
+    return block, int(block[_SUM_AT : _SUM_AT + 6], 8)
 
 
 def padding(num_bytes: int) -> bytes:

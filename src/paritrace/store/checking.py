@@ -79,6 +79,7 @@ class Checker:
         self.chains: dict[RankKey, Chain] = {}
         self._target = target
         self._writer = NoWriter() if writer is None else writer
+        self._aside = writer is None
         self._problems: list[Problem] = []
 
     def check(self, *, upto: dict[RankKey, int] | None = None) -> StoreFacts:
@@ -141,7 +142,7 @@ class Checker:
     def _bundle(self, chain: Chain, name: BundleName, previous: BundleName | None, *, intact: bool) -> bool:
         """Read one bundle; return whether it continues what is whole so far. One behind a gap is checked by itself."""
         sink = _ChainSink(chain, name, previous, self._writer) if intact else _AloneSink()
-        reader = BundleReader(name, _marked(self._target.read(str(name))))
+        reader = BundleReader(name, _marked(self._target.read(str(name))), aside=self._aside)
         problems = reader.problems
         try:
             reader.read(sink)

@@ -9,8 +9,8 @@ from msgspec import Struct
 
 from paritrace.errors import HostError
 from paritrace.files import LOCAL, Files
+from paritrace.store.gathering import SPACE_KEPT_FREE_BYTES
 from paritrace.store.layout import OLD_ARCHIVE, is_safe_path
-from paritrace.store.restoring import SPACE_KEPT_FREE_BYTES
 from paritrace.store.streams import GZIP_MAGIC, ZSTD_MAGIC, HashedReader, damaged, decompressed
 
 MAX_MEMBERS = 1_000_000

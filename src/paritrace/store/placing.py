@@ -26,7 +26,7 @@ def placements(chain: Chain) -> list[Placed]:
     found: list[Placed] = []
     newest_first = sorted(chain.streams.values(), key=_age, reverse=True)
     for stream in newest_first:
-        above = set(_folders_of(stream.path))
+        above = set(folders_of(stream.path))
         if stream.path in taken or stream.path in folders or above & taken:
             found.append(Placed(chain.key, stream.key, _as_version(chain.key, stream.key)))
             continue
@@ -55,7 +55,8 @@ def _age(stream: Stream) -> tuple[int, int, str]:
     return stream.sequence, stream.key.version, stream.key.origin
 
 
-def _folders_of(path: str) -> Iterator[str]:
+def folders_of(path: str) -> Iterator[str]:
+    """Yield the folders above a path, the outermost first."""
     parts = path.split("/")
     yield from ("/".join(parts[:number]) for number in range(1, len(parts)))
 
