@@ -82,8 +82,8 @@ class Joined(Struct, frozen=True, tag="joined", forbid_unknown_fields=True):
     token: str
     pid: int
     host: str
-    boot_id: str
-    start_ticks: int
+    boot_id: str | None  # None: /proc does not show it
+    start_ticks: int | None
     capabilities: tuple[str, ...] = ()
 
 

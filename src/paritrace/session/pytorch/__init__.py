@@ -1,0 +1,1 @@
+"""What a rank does with torch, loaded only where the workload uses torch."""

@@ -1,0 +1,35 @@
+"""The loop of a workload: one boundary, one step, again and again, until the rank leaves (SE-1)."""
+
+from typing import NoReturn
+
+from paritrace.errors import ParitraceError
+from paritrace.session.rank import running
+from paritrace.session.rank.place import Place
+from paritrace.session.rank.stepping import Gate
+
+
+def drive(gate: Gate, place: Place) -> NoReturn:
+    """Take steps as the gate lets them begin; a step that raises is told, and no other one begins.
+
+    Raises:
+        Leaving: the way out.
+    """
+    step = place.step
+    while True:
+        try:
+            step = gate.boundary(step)
+        except ParitraceError as error:
+            gate.broke(step, (place.reason(error.code, error.message),))
+        take(gate, place, step)
+        step += 1
+
+
+def take(gate: Gate, place: Place, step: int) -> None:
+    """Take one step."""
+    place.step = step
+    running.set_scheduled(place, step)
+    try:
+        place.context.metrics = (step, place.workload.step(place.context, step))
+    except Exception as error:  # noqa: BLE001  the workload's own code: whatever it raises is told, and work ends
+        gate.broke(step, place.reasons_of(error, code="step_raised"))
+    place.steps_taken += 1

@@ -1,0 +1,217 @@
+"""What a rank holds between commands, and what a function of `working` is given and returns (SE-7)."""
+
+import traceback
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from msgspec import Struct, field
+from msgspec import json as msgspec_json
+
+from paritrace.evidence.digests import sha256_hex
+from paritrace.files import LOCAL, Files
+from paritrace.session.commands import Body, Reason
+from paritrace.session.configuration import Given, Resolved
+from paritrace.session.engines.seam import RankSpec
+from paritrace.session.rank.context import RankContext
+from paritrace.session.rank_events import Do
+from paritrace.session.schedule import NOTHING, Schedule
+from paritrace.session.workload import ConfigField, InputSet, Plan, Refusal, Unchanged
+
+MAX_LINES = 500  # of a report in an answer; the rest is counted (SE-22)
+MAX_WORDS = 400  # of one reason: a message may hold a whole tensor
+_ENCODER = msgspec_json.Encoder(order="sorted")
+
+
+class Declined(Exception):  # noqa: N818  no error: an answer
+    """A round is refused, for all of these reasons; nothing resident has changed."""
+
+    def __init__(self, *reasons: Reason) -> None:
+        super().__init__("; ".join(reason.words for reason in reasons))
+        self.reasons = reasons
+
+
+class Outcome(Struct, frozen=True):
+    """What a round came to on this rank; fields as in `Done`."""
+
+    digest: str | None = None
+    config_revision: int | None = None
+    step: int | None = None
+    notes: tuple[str, ...] = ()
+    facts: Body = field(default_factory=dict[str, Any])
+
+
+class LiveAs(Struct, frozen=True):
+    """The checkpoint that the live state is byte-identical to, as long as no step was taken since (SE-28)."""
+
+    path: str  # within the session's directory
+    step: int
+    steps_taken: int  # by this rank at that moment
+    digest: str = ""  # of its manifest; "" until that is written
+
+    @property
+    def facts(self) -> Body:
+        """What status, previews and captures carry."""
+        return {"path": self.path, "step": self.step, **({"digest": self.digest} if self.digest else {})}
+
+
+class InputsHeld(Struct, frozen=True):
+    """The identity of the present inputs; None where the workload does not tell it (SE-23)."""
+
+    generation: int = 0
+    known: InputSet | None = None
+
+    @property
+    def facts(self) -> Body:
+        """What status, journal, checkpoints and captures name."""
+        told: Body = {"gap": "not_told"} if self.known is None else {"digest": self.known.digest}
+        return {**told, "generation": self.generation}
+
+
+class RunHeld(Struct, frozen=True):
+    """The run under way, or one that is voted for. `first_step` is known once it has begun."""
+
+    steps: int
+    first_step: int | None = None
+    schedule: Schedule = NOTHING
+    autosave: bool = True
+    preview_every: int = 0  # steps; 0: none
+    preview_options: Body = field(default_factory=dict[str, Any])
+
+
+class Place:
+    """What the functions of a rank share. Everything is written on the work thread.
+
+    `workload` is of the user's class: its methods are called by name, those it may lack only where `can` says so.
+    """
+
+    def __init__(
+        self, context: RankContext, spec: RankSpec, *, capabilities: frozenset[str], files: Files = LOCAL
+    ) -> None:
+        self.workload: Any = None  # until it is made
+        self.context = context
+        self.spec = spec
+        self.files = files
+        self.capabilities = capabilities
+        self.directory = Path(spec.directory)
+        self.retained: dict[str, Any] = {}  # by command: what was prepared, planned or inspected
+        self.abandoned: set[str] = set()  # commands aborted while their preparation was under way
+        self.given = Given()
+        self.resolved: Resolved | None = None
+        self.before: Before | None = None
+        self.inputs = InputsHeld()
+        self.live_as: LiveAs | None = None
+        self.run: RunHeld | None = None
+        self.voted_run: RunHeld | None = None
+        self.epoch = 0  # that of the run under way or the last one
+        self.step = 0  # steps below it are done
+        self.steps_taken = 0
+        self.owed: list[Callable[[], None]] = []  # done after a command is told, while nobody waits
+        self.preview: Body = {}
+
+    @property
+    def rank(self) -> int:
+        return self.context.rank
+
+    def can(self, capability: str) -> bool:
+        """Whether the workload has the methods of a capability."""
+        return capability in self.capabilities
+
+    def fields(self) -> tuple[ConfigField, ...] | None:
+        """What the workload declares of its configuration; None where it declares nothing."""
+        return tuple(self.workload.config_fields()) if self.can("config_fields") else None
+
+    def reason(self, code: str, words: str) -> Reason:
+        """One reason of this rank."""
+        return Reason(self.rank, code, words if len(words) <= MAX_WORDS else f"{words[:MAX_WORDS]} …")
+
+    def reasons_of(self, error: BaseException, *, code: str = "workload_raised") -> tuple[Reason, ...]:
+        """What an exception says: each of its reasons, or its type, its words and where it was raised."""
+        match error:
+            case Declined():
+                return error.reasons
+            case Unchanged():
+                return tuple(self.reason("declined_by_workload", words) for words in error.reasons)
+            case _:
+                frames = traceback.extract_tb(error.__traceback__)
+                where = f" ({Path(frames[-1].filename).name}:{frames[-1].lineno})" if frames else ""
+                return (self.reason(code, f"{type(error).__name__}: {error}{where}"),)
+
+    def refusal(self, refusal: Refusal, code: str) -> Declined:
+        """Every reason a method of the workload gave, bounded (SE-22)."""
+        return Declined(*(self.reason(code, words) for words in bounded(refusal.reasons)))
+
+    @property
+    def state_digest(self) -> str | None:
+        """The digest of the resident state; None where the workload has none to give."""
+        return str(self.workload.state_digest(self.context)) if self.can("state_digest") else None
+
+    @property
+    def is_live_as(self) -> LiveAs | None:
+        """The checkpoint that the live state is identical to now."""
+        live = self.live_as
+        return live if live is not None and live.steps_taken == self.steps_taken else None
+
+    @property
+    def stamp(self) -> Body:
+        """(session, epoch, revision, step), and what else captures, checkpoints and previews carry (SE-15, SE-28)."""
+        live = self.is_live_as
+        return {
+            "session": self.spec.session_id,
+            "generation": self.spec.generation,
+            "command_epoch": self.epoch,
+            "config_revision": self.context.config_revision,
+            "step": self.step,
+            "inputs": self.inputs.facts,
+            **({} if live is None else {"checkpoint": live.facts}),
+        }
+
+
+class Before(Struct, frozen=True):
+    """The values that a configure replaced, kept until the first step has been taken under the new ones (SE-33)."""
+
+    given: Given
+    resolved: Resolved | None
+    config: Mapping[str, Any]
+    config_revision: int
+    undo: Plan | None
+    steps_taken: int
+
+
+class Task:
+    """One round of a command, in the hands of the function that does it."""
+
+    def __init__(self, place: Place, item: Do) -> None:
+        self.place = place
+        self.command_id = item.command_id
+        self.body = item.body
+        self.released = False
+
+    def releases(self) -> None:
+        """Something resident changes now: from here on a fault is fatal (SE-7)."""
+        self.released = True
+
+    def only(self, *keys: str) -> None:
+        """Refuse a body with other keys than these. Raises Declined."""
+        unknown = sorted(set(self.body) - set(keys))
+        if unknown:
+            raise Declined(*(self.place.reason("unknown_field", f"{key}: no part of this command") for key in unknown))
+
+    def kept(self) -> Any:
+        """What an earlier round of this command has kept. Raises Declined where there is nothing."""
+        try:
+            return self.place.retained[self.command_id]
+        except KeyError:
+            raise Declined(self.place.reason("nothing_prepared", "no earlier round has prepared this")) from None
+
+
+def bounded(lines: tuple[str, ...], /) -> tuple[str, ...]:
+    """Return at most MAX_LINES lines and, in one more, the number of the rest (SE-22)."""
+    if len(lines) <= MAX_LINES:
+        return lines
+    return (*lines[:MAX_LINES], f"and {len(lines) - MAX_LINES} more")
+
+
+def digest_of(value: object, /) -> str:
+    """Return the SHA-256 of a value of JSON, whatever the order of its keys."""
+    return sha256_hex(_ENCODER.encode(value))
