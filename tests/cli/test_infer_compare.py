@@ -40,7 +40,8 @@ def test_the_screen(tmp_path: Path, golden: Golden, monkeypatch: pytest.MonkeyPa
         arm(Path(), "base", SCALES, failed=2),
         arm(Path(), "cand", SLOWER, failed=5, changed={"engine.config": "b"}),
     )
-    screen = compared(base, cand, "--treatment", "engine.config", "--gate", GATE, "--gate", "latency.p99<=2").stdout
+    words = ["--treatment", "engine.config", "--gate", GATE, "--gate", "latency.p99<=2", "--slo", "quick:latency<=0.15"]
+    screen = compared(base, cand, *words).stdout
     golden("inference/comparison.txt", screen)
 
 
@@ -79,6 +80,56 @@ def test_a_saturated_client_voids_latencies_and_nothing_else(tmp_path: Path) -> 
     fraction = metric(found, "successful_fraction")["worst"]
     assert isinstance(fraction, dict)
     assert fraction["value"] == 0.0
+
+
+def test_in17_objectives_are_held_against_all_that_was_offered(tmp_path: Path) -> None:
+    base, cand = arm(tmp_path, "base", SCALES), arm(tmp_path, "cand", SCALES, failed=60)
+    options = ["--slo", "quick:latency<=0.15", "--slo", "any:latency<=9"]
+    found = document(base, cand, *options, "--gate", "attained.any>=-0.05")
+    runs = found["candidate"]
+    assert isinstance(runs, list)
+    assert [one["figures"]["attained.any"] for one in runs] == [{"kind": "value", "low": 0.4, "high": 0.4}] * 4
+    worst = metric(found, "attained.any")["worst"]
+    assert isinstance(worst, dict)
+    assert (worst["scale"], worst["value"]) == ("difference", pytest.approx(-0.6))
+    assert found["objectives"] == [
+        {"name": "quick", "targets": [{"metric": "latency", "seconds": 0.15}]},
+        {"name": "any", "targets": [{"metric": "latency", "seconds": 9.0}]},
+    ]
+    screen = compared(base, cand, *options).stdout
+    assert "objective quick: latency <= 0.15 s" in screen
+    assert "attained.any: 0.4000 of what was offered" in screen
+
+
+def test_in17_p_values_of_several_metrics_are_adjusted_and_ratios_may_be_of_means(tmp_path: Path) -> None:
+    base, cand = arm(tmp_path, "base", SCALES), arm(tmp_path, "cand", (1.3, 1.36, 1.29, 1.31))
+    found = document(base, cand, "--ratio", "means", "--design", "independent")
+    assert found["ratio"] == "means_ratio"
+    metrics = found["metrics"]
+    assert isinstance(metrics, list)
+    tested = [one for one in metrics if isinstance(one["p_value"], float)]
+    assert len(tested) == 8
+    assert all(one["p_value"] < one["p_holm"] <= 8 * one["p_value"] for one in tested)
+    worst = metric(found, "latency.p50")["worst"]
+    assert isinstance(worst, dict)
+    assert worst["interval"]["method"].startswith("Fieller interval")
+    assert "ratios of means, Fieller intervals" in compared(base, cand, "--ratio", "means").stdout
+
+
+def test_in27_a_schedule_that_is_recorded_is_in_the_latencies(tmp_path: Path) -> None:
+    records = [record(number, latency_ms=100.0) for number in range(5)]
+    for one in records:
+        metadata = one["metadata"]
+        assert isinstance(metadata, dict)
+        metadata["request_start_ns"] = 60_000_000
+        metadata["credit_issued_ns"] = 10_000_000
+    runs = [run_of(tmp_path, name, records, conditions=KNOWN) for name in ("a", "b")]
+    found = document(*runs)
+    (run,) = found["baseline"] if isinstance(found["baseline"], list) else []
+    assert run["figures"]["latency.p50"]["low"] == pytest.approx(0.15)  # 100 ms, and 50 ms late
+    cautions = found["cautions"]
+    assert isinstance(cautions, list)
+    assert not any(one.startswith("service_time_only") for one in cautions)
 
 
 def test_an_arm_whose_requests_fail_fast_does_not_win(tmp_path: Path) -> None:

@@ -15,13 +15,14 @@ from paritrace.attempts.manifest import Manifest, Primary, PrimaryTest
 from paritrace.attempts.matching import Task, matching
 from paritrace.attempts.result import Claim, CostDifference, FieldAgreement, OfConfiguration, PairOf
 from paritrace.attempts.statistics.costs import cost_difference
-from paritrace.attempts.statistics.paired import holm, minimum_detectable, paired_difference, sign_flip
+from paritrace.attempts.statistics.paired import minimum_detectable, paired_difference, sign_flip
 from paritrace.attempts.statistics.proportions import mcnemar
 from paritrace.attempts.statistics.records import Absent, Estimate, NotEstimable, TaskOutcomes, TestResult
 from paritrace.attempts.tallies import JudgedTasks, Tally
 from paritrace.correspondence.vocabulary import Agreement
 from paritrace.evidence.coverage import CoverageState
 from paritrace.statistics.intervals import t_p_value
+from paritrace.statistics.several import holm
 
 DEFAULT_LEVEL = 0.95
 

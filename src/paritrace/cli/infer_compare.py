@@ -25,6 +25,10 @@ _PATH = click.Path(path_type=Path)
 @click.option("--treatment", "treatments", multiple=True, metavar="FIELD", help="A condition that is meant to differ.")
 @click.option("--source", metavar="NAME", help="Whose requests are compared, where a run has those of several.")
 @click.option("--gate", "gates", multiple=True, metavar="METRIC<=X", help="B is not worse than X times A.")
+@click.option(
+    "--slo", "objectives", multiple=True, metavar="NAME:METRIC<=S,…", help="An objective: metric attained.NAME."
+)
+@click.option("--ratio", type=click.Choice(("log", "means")), default="log", help="Of logarithms, or of plain means.")
 @click.option("--exit-code", is_flag=True, help="Return 1 where a gate fails, 3 where one cannot be decided.")
 @json_option
 def compare(  # noqa: PLR0913  one parameter per option of the synopsis
@@ -34,19 +38,23 @@ def compare(  # noqa: PLR0913  one parameter per option of the synopsis
     treatments: tuple[str, ...],
     source: str | None,
     gates: tuple[str, ...],
+    objectives: tuple[str, ...],
+    ratio: str,
     exit_code: bool,
     as_json: bool,
 ) -> ExitStatus:
     """Compare the inference runs of A with those of B; each is a run, or a folder of runs.
 
     Whether they can be compared at all comes first, condition by condition (inference-conditions.json of a run). A run
-    counts as one observation, however many requests it has. A failed request is slower than any other, never faster.
+    counts as one observation, however many requests it has. A failed request is slower than any other, never faster,
+    and keeps no objective. With several metrics p values are adjusted by Holm.
     """
     from paritrace.inference.comparison.comparing import Asked, compared
     from paritrace.inference.comparison.gates import gate_of
     from paritrace.inference.comparison.loading import arm_of
+    from paritrace.inference.comparison.objectives import objectives_of
     from paritrace.inference.comparison.requirements import require_scipy
-    from paritrace.inference.comparison.vocabulary import Design
+    from paritrace.inference.comparison.vocabulary import Design, Scale
     from paritrace.reports.inference.comparison_screen import comparison_screen
 
     require_scipy()
@@ -54,8 +62,11 @@ def compare(  # noqa: PLR0913  one parameter per option of the synopsis
         design=None if design is None else Design(design),
         treatments=treatments,
         gates=tuple(gate_of(gate) for gate in gates),
+        objectives=objectives_of(objectives),
+        ratio=Scale.LOG_RATIO if ratio == "log" else Scale.MEANS_RATIO,
     )
-    found = compared(arm_of(baseline, source=source), arm_of(candidate, source=source), asked)
+    first, second = (arm_of(one, source=source, objectives=asked.objectives) for one in (baseline, candidate))
+    found = compared(first, second, asked)
     if as_json:
         write_json(found)
     else:

@@ -11,7 +11,7 @@ from scipy import stats
 from paritrace.attempts.statistics.anytime import anytime_interval
 from paritrace.attempts.statistics.durations import Ending, Incidence, incidence_of_pass
 from paritrace.attempts.statistics.means import macro_mean, micro_mean
-from paritrace.attempts.statistics.paired import detectable_effect, holm, paired_difference, sign_flip
+from paritrace.attempts.statistics.paired import detectable_effect, paired_difference, sign_flip
 from paritrace.attempts.statistics.pass_at_k import PassAtK, pass_at_k
 from paritrace.attempts.statistics.proportions import clopper_pearson, mcnemar, wilson
 from paritrace.attempts.statistics.records import Absent, Estimate, NotEstimable, TaskOutcomes
@@ -127,10 +127,6 @@ def test_at_13_k_is_not_lowered_and_no_task_dropped_unmentioned() -> None:
         NotEstimable.TOO_FEW_ATTEMPTS, "no task has 2 evaluated attempts"
     )
     assert pass_at_k(tasks((0.5,)), 1, level=0.95) == Absent(NotEstimable.NOT_BINARY)
-
-
-def test_at_13_holm_is_that_of_statsmodels() -> None:
-    assert holm([0.01, 0.04, 0.03, 0.005]) == pytest.approx((0.03, 0.06, 0.06, 0.02))
 
 
 @pytest.mark.parametrize(("num", "effect"), [(3, 3.264043552819638), (34, 0.4950291315285059)])

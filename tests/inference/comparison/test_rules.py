@@ -177,6 +177,32 @@ def test_paired_blocks_are_student_on_log_ratios() -> None:
     assert (found.interval.low, found.interval.high) == pytest.approx((exp(reference.low), exp(reference.high)))
 
 
+def test_in17_a_p_value_is_that_of_the_same_t_test() -> None:
+    found = effect(A, B, scale=Scale.LOG_RATIO, design=Design.PAIRED_BLOCKS, level=0.95)
+    assert isinstance(found, Effect)
+    assert found.p_value == pytest.approx(float(stats.ttest_rel(np.log(B), np.log(A)).pvalue))
+
+
+@pytest.mark.parametrize("design", list(Design))
+def test_in17_a_ratio_of_means_has_fiellers_interval_and_holds_a_zero(design: Design) -> None:
+    found = effect(A, [0.0, *B[1:]], scale=Scale.MEANS_RATIO, design=design, level=0.95)
+    assert isinstance(found, Effect)
+    assert found.value == pytest.approx(float(np.mean([0.0, *B[1:]]) / np.mean(A)))
+    assert isinstance(found.interval, Interval)
+    assert found.interval.method == "Fieller interval, 3 degrees of freedom"
+    assert found.interval.low < found.value < found.interval.high
+    by_logs = effect(A, [0.0, *B[1:]], scale=Scale.LOG_RATIO, design=design, level=0.95)
+    assert by_logs == Absent(CompareGap.ZERO_IN_ARM)
+
+
+def test_in17_a_ratio_to_what_may_be_zero_has_no_bounds() -> None:
+    found = effect([0.0, 0.0, 3.0], A[:3], scale=Scale.MEANS_RATIO, design=Design.INDEPENDENT, level=0.95)
+    assert isinstance(found, Effect)
+    assert found.interval == Absent(CompareGap.UNBOUNDED)
+    none = effect([0.0, 0.0, 0.0], A[:3], scale=Scale.MEANS_RATIO, design=Design.INDEPENDENT, level=0.95)
+    assert none == Absent(CompareGap.ZERO_IN_ARM)
+
+
 def test_independent_runs_are_welch_with_the_smaller_df() -> None:
     found = effect(A, B[:3], scale=Scale.DIFFERENCE, design=Design.INDEPENDENT, level=0.95)
     assert isinstance(found, Effect)

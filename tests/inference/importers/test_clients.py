@@ -248,6 +248,17 @@ def test_records_of_aiperf_keep_ids_and_latencies_as_measured() -> None:
     assert "timings" not in second.metadata
 
 
+@pytest.mark.parametrize(("issued", "limit"), [(3, "scheduled: when AIPerf"), (None, "is not recorded of all")])
+def test_in27_the_schedule_of_aiperf_is_when_it_issued_the_credit(
+    tmp_path: Path, issued: int | None, limit: str
+) -> None:
+    metadata = {"request_start_ns": 5, "request_end_ns": 9, "credit_issued_ns": issued}
+    found = drawn(open_records, written(tmp_path, json.dumps({"metadata": metadata, "metrics": {}, "error": None})))
+    (request,) = found.requests
+    assert request.metadata.get("timings", {}).get("scheduled_ns") == issued
+    assert any(limit in one for one in found.account.limits)
+
+
 @pytest.mark.parametrize(
     ("error", "status"),
     [

@@ -102,6 +102,18 @@ def test_a_stream_passes_unchanged_and_is_recorded_with_its_usage(through: Throu
     assert "nobody" not in repr(request)
 
 
+def test_in27_how_late_a_client_was_is_recorded_and_not_passed_on(through: Through) -> None:
+    for late in ("2500", "-1", "1.5", "9" * 16):
+        httpx2.post(through.url + CHAT, json=STREAM, headers={"X-Paritrace-Late-Ns": late})
+    sent = [{name.decode() for name, _ in one["headers"]} for one in through.served.seen]
+    assert len(sent) == 4
+    assert all("x-paritrace-late-ns" not in one for one in sent)
+    first, *others = through.requests()
+    assert first.start_ns is not None
+    assert first.metadata["timings"]["scheduled_ns"] == first.start_ns - 2_500
+    assert not any("scheduled_ns" in one.metadata["timings"] for one in others)
+
+
 def test_each_chunk_passes_before_the_next_one_exists(through: Through) -> None:
     with httpx2.stream("POST", through.url + "/v1/gated", json=STREAM) as answer:
         chunks = answer.iter_raw()

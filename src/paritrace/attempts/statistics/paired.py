@@ -94,14 +94,3 @@ def detectable_effect(num: int, *, level: float, power: float) -> float:
     while short(most) < 0:
         most *= 1.5
     return float(cast("float", optimize.brentq(short, 1e-9, most)))
-
-
-def holm(p_values: Sequence[float]) -> tuple[float, ...]:
-    """Returns p values adjusted by Holm's step-down procedure (1979), in the given order."""
-    order = sorted(range(len(p_values)), key=lambda place: p_values[place])
-    adjusted = [0.0] * len(p_values)
-    reached = 0.0
-    for rank, place in enumerate(order):
-        reached = max(reached, min(1.0, (len(p_values) - rank) * p_values[place]))
-        adjusted[place] = reached
-    return tuple(adjusted)

@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Sequence
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from paritrace.errors import EvidenceError
 from paritrace.inference.comparison.absence import Absent
@@ -10,7 +11,8 @@ from paritrace.inference.comparison.compatibility import compatibility, overall
 from paritrace.inference.comparison.conditions import BLOCK, SATURATED, Condition
 from paritrace.inference.comparison.designs import Found, effect
 from paritrace.inference.comparison.gates import Gate, GateOutcome, outcome
-from paritrace.inference.comparison.metrics import NAMES, Figure, Span, lower_is_better, scale_of
+from paritrace.inference.comparison.metrics import Figure, Span, is_timed, lower_is_better, scale_of
+from paritrace.inference.comparison.objectives import Objective
 from paritrace.inference.comparison.result import ComparedMetric, ComparedRun, InferenceComparison
 from paritrace.inference.comparison.vocabulary import (
     CompareGap,
@@ -18,9 +20,12 @@ from paritrace.inference.comparison.vocabulary import (
     Design,
     GateReason,
     GateVerdict,
+    Scale,
 )
+from paritrace.statistics.several import holm
 
 LEVEL = 0.95
+CASE_ABSENT = Absent(CompareGap.UNDEFINED_IN_ARM, "the best case has no figure")
 
 
 class ArmRun(Struct, frozen=True):
@@ -32,11 +37,16 @@ class ArmRun(Struct, frozen=True):
 
 
 class Asked(Struct, frozen=True, kw_only=True):
-    """How to compare. `design` None: paired where every run names its block and both arms have the same ones."""
+    """How to compare. `design` None: paired where every run names its block and both arms have the same ones.
+
+    `objectives`: those that the runs were loaded with; `ratio`: the scale of everything that is no fraction.
+    """
 
     design: Design | None = None
     treatments: tuple[str, ...] = ()
     gates: tuple[Gate, ...] = ()
+    objectives: tuple[Objective, ...] = ()
+    ratio: Scale = Scale.LOG_RATIO
     level: float = LEVEL
 
 
@@ -51,17 +61,17 @@ def compared(baseline: Sequence[ArmRun], candidate: Sequence[ArmRun], asked: Ask
     )
     status = overall(fields)
     design, baseline, candidate = _designed(baseline, candidate, asked.design)
-    arms = _Arms(
-        baseline, candidate, design=design, level=asked.level, incompatible=status is Compatibility.INCOMPATIBLE
-    )
+    arms = _Arms(baseline, candidate, asked, design=design, incompatible=status is Compatibility.INCOMPATIBLE)
     return InferenceComparison(
         compatibility=status,
         fields=fields,
         design=design,
+        ratio=asked.ratio,
+        objectives=asked.objectives,
         level=asked.level,
         baseline=tuple(one.run for one in baseline),
         candidate=tuple(one.run for one in candidate),
-        metrics=tuple(arms.metric(name) for name in arms.names()),
+        metrics=_with_holm([arms.metric(name) for name in arms.names()]),
         gates=tuple(arms.gate(gate) for gate in asked.gates),
         cautions=tuple(_cautions(baseline, candidate, status)),
     )
@@ -97,13 +107,13 @@ class _Arms:
         self,
         baseline: Sequence[ArmRun],
         candidate: Sequence[ArmRun],
+        asked: Asked,
         *,
         design: Design,
-        level: float,
         incompatible: bool,
     ) -> None:
         self._baseline, self._candidate = baseline, candidate
-        self._design, self._level, self._incompatible = design, level, incompatible
+        self._asked, self._design, self._incompatible = asked, design, incompatible
         self._saturated = any(_saturated(one) for one in (*baseline, *candidate))
 
     def names(self) -> list[str]:
@@ -114,13 +124,14 @@ class _Arms:
     def metric(self, name: str) -> ComparedMetric:
         every = list(range(len(self._baseline))), list(range(len(self._candidate)))
         worst, best = (self.effect(name, *every, worst=bad) for bad in (True, False))
-        return ComparedMetric(name, worst, best)
+        p_value = _p_value(worst, best)
+        return ComparedMetric(name, worst, best, p_value, p_value)
 
     def effect(self, name: str, baseline: Sequence[int], candidate: Sequence[int], *, worst: bool) -> Found:
         """The effect over some runs; `worst`: the candidate's bounds at their bad end, the baseline's at their good."""
         if self._incompatible:
             return Absent(CompareGap.INCOMPATIBLE)
-        if self._saturated and name.partition(".")[0] in set(NAMES.values()):
+        if self._saturated and is_timed(name):
             return Absent(CompareGap.CLIENT_SATURATED)
         high_is_bad = lower_is_better(name)
         first = _values([self._baseline[place] for place in baseline], name, high=worst is not high_is_bad)
@@ -129,7 +140,8 @@ class _Arms:
             return first
         if isinstance(second, Absent):
             return second
-        return effect(first, second, scale=scale_of(name), design=self._design, level=self._level)
+        scale = scale_of(name, ratio=self._asked.ratio)
+        return effect(first, second, scale=scale, design=self._design, level=self._asked.level)
 
     def gate(self, gate: Gate) -> GateOutcome:
         if self._incompatible:
@@ -141,6 +153,24 @@ class _Arms:
             baseline=[_named(one) for one in self._baseline],
             candidate=[_named(one) for one in self._candidate],
         )
+
+
+def _p_value(worst: Found, best: Found) -> float | Absent:
+    """The p value of no difference in both cases; where they lie on either side, a case between them may be none."""
+    if isinstance(worst, Absent) or isinstance(best, Absent):
+        return worst if isinstance(worst, Absent) else CASE_ABSENT
+    if isinstance(worst.p_value, Absent) or isinstance(best.p_value, Absent):
+        return worst.p_value if isinstance(worst.p_value, Absent) else CASE_ABSENT
+    none = 0.0 if worst.scale is Scale.DIFFERENCE else 1.0
+    if worst != best and (worst.value - none) * (best.value - none) <= 0:
+        return 1.0
+    return max(worst.p_value, best.p_value)
+
+
+def _with_holm(metrics: Sequence[ComparedMetric]) -> tuple[ComparedMetric, ...]:
+    p_values = [one.p_value for one in metrics if not isinstance(one.p_value, Absent)]
+    adjusted = iter(holm(p_values))
+    return tuple(one if isinstance(one.p_value, Absent) else replace(one, p_holm=next(adjusted)) for one in metrics)
 
 
 def _values(arm: Sequence[ArmRun], name: str, *, high: bool) -> list[float] | Absent:

@@ -1,5 +1,6 @@
 """The runs of an arm from disk: their artifacts in one pass each, and their conditions (IN-17)."""
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import msgspec
@@ -11,6 +12,7 @@ from paritrace.files import LOCAL
 from paritrace.inference.artifact import ARTIFACT_NAME, Events, head_of, place_of
 from paritrace.inference.comparison.comparing import ArmRun
 from paritrace.inference.comparison.conditions import BLOCK, FILE_NAME, FORMAT, Condition, Conditions
+from paritrace.inference.comparison.objectives import Objective
 from paritrace.inference.comparison.result import ComparedRun
 from paritrace.inference.comparison.run_facts import Tally, tallies
 
@@ -19,7 +21,7 @@ MOST_CONDITIONS_BYTES = 1 << 20
 _SERVER_SIDE = frozenset({"otlp"})  # spans tell of the same requests as their clients do, and of fewer ways to fail
 
 
-def arm_of(path: Path, *, source: str | None) -> list[ArmRun]:
+def arm_of(path: Path, *, source: str | None, objectives: Sequence[Objective] = ()) -> list[ArmRun]:
     """Returns the runs of an arm: one run directory, or a folder of some.
 
     Raises:
@@ -33,7 +35,7 @@ def arm_of(path: Path, *, source: str | None) -> list[ArmRun]:
             code="no_artifact",
             fix="make one: `paritrace infer init RUN`, and import what a client recorded",
         )
-    return [_run(run, source=source) for run in runs]
+    return [_run(run, source=source, objectives=objectives) for run in runs]
 
 
 def _runs(path: Path) -> list[Path]:
@@ -42,10 +44,10 @@ def _runs(path: Path) -> list[Path]:
     return [one for one in LOCAL.list(path)[:MOST_RUNS] if one.is_dir() and LOCAL.exists(one / ARTIFACT_NAME)]
 
 
-def _run(path: Path, *, source: str | None) -> ArmRun:
+def _run(path: Path, *, source: str | None, objectives: Sequence[Objective]) -> ArmRun:
     place = place_of(path)
     run_id = head_of(place).context.facts.run_id
-    tally = _chosen(tallies(Events(place)), path, source=source)
+    tally = _chosen(tallies(Events(place), objectives=objectives), path, source=source)
     fields, conditions_sha256 = _conditions(place.folder / FILE_NAME)
     facts = tally.facts(run_id, fields)
     block = fields.get(BLOCK)

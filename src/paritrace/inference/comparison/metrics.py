@@ -20,6 +20,7 @@ NAMES: Mapping[Timing, str] = {
     Timing.MEAN_BETWEEN_CHUNKS: "mean_between_chunks",
 }
 SUCCESSFUL_FRACTION = "successful_fraction"
+ATTAINED = "attained"  # attained.NAME: the fraction of requests that keep an objective
 REQUESTS_PER_SECOND = "successful_requests_per_second"
 OUTPUT_TOKENS_PER_SECOND = "output_tokens_per_second"
 RATES = (REQUESTS_PER_SECOND, OUTPUT_TOKENS_PER_SECOND)
@@ -36,14 +37,24 @@ class Span(Struct, frozen=True, tag_field="kind", tag="value"):
 Figure = Span | Absent
 
 
-def scale_of(metric: str) -> Scale:
-    """Returns on what scale a metric is compared: fractions by difference, everything else by ratio."""
-    return Scale.DIFFERENCE if metric == SUCCESSFUL_FRACTION else Scale.LOG_RATIO
+def scale_of(metric: str, *, ratio: Scale = Scale.LOG_RATIO) -> Scale:
+    """Returns on what scale a metric is compared: fractions by difference, everything else by `ratio`."""
+    return Scale.DIFFERENCE if is_fraction(metric) else ratio
+
+
+def is_fraction(metric: str) -> bool:
+    """Whether it is a fraction of the requests."""
+    return metric == SUCCESSFUL_FRACTION or metric.partition(".")[0] == ATTAINED
+
+
+def is_timed(metric: str) -> bool:
+    """Whether a client that cannot keep up has it wrong: latencies, and what is decided by them (IN-27)."""
+    return metric.partition(".")[0] in {*NAMES.values(), ATTAINED}
 
 
 def lower_is_better(metric: str) -> bool:
     """Whether less of it is better."""
-    return metric != SUCCESSFUL_FRACTION and metric not in RATES
+    return not is_fraction(metric) and metric not in RATES
 
 
 def penalised_quantile(values: Numbers, *, num_failed: int, num_unknown: int, fraction: float) -> Figure:

@@ -2,12 +2,14 @@
 
 from msgspec import Struct
 
+from paritrace.inference.comparison.absence import Absent
 from paritrace.inference.comparison.compatibility import FieldVerdict
 from paritrace.inference.comparison.designs import Found
 from paritrace.inference.comparison.gates import GateOutcome
 from paritrace.inference.comparison.metrics import Figure
+from paritrace.inference.comparison.objectives import Objective
 from paritrace.inference.comparison.populations import Populations
-from paritrace.inference.comparison.vocabulary import Compatibility, Design
+from paritrace.inference.comparison.vocabulary import Compatibility, Design, Scale
 
 FORMAT = "paritrace-inference-comparison"
 VERSION = "1.0"
@@ -28,11 +30,17 @@ class ComparedRun(Struct, frozen=True):
 
 
 class ComparedMetric(Struct, frozen=True):
-    """One metric: the candidate's worst and best case, the same where every request's outcome is known."""
+    """One metric: the candidate's worst and best case, the same where every request's outcome is known.
+
+    `p_value`: of no difference: the larger one of the two cases, 1 where they lie on either side of no difference.
+    `p_holm`: adjusted by Holm's procedure over all metrics of this comparison.
+    """
 
     metric: str
     worst: Found
     best: Found
+    p_value: float | Absent
+    p_holm: float | Absent
 
 
 class InferenceComparison(Struct, frozen=True, kw_only=True):
@@ -43,6 +51,8 @@ class InferenceComparison(Struct, frozen=True, kw_only=True):
     compatibility: Compatibility
     fields: tuple[FieldVerdict, ...]
     design: Design
+    ratio: Scale
+    objectives: tuple[Objective, ...]
     level: float
     baseline: tuple[ComparedRun, ...]
     candidate: tuple[ComparedRun, ...]

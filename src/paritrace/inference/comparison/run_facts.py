@@ -1,7 +1,7 @@
 """What the events of one run say of its requests, taken in one pass (IN-17, IN-27)."""
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
 from msgspec import Struct
 
@@ -18,6 +18,7 @@ from paritrace.inference.comparison.metrics import (
     latency_figures,
     rate,
 )
+from paritrace.inference.comparison.objectives import Attained, Objective
 from paritrace.inference.comparison.populations import UNKNOWN, Populations, populations
 from paritrace.inference.comparison.summaries import figures_of_summary
 from paritrace.inference.comparison.vocabulary import CompareGap, Stated
@@ -45,8 +46,9 @@ class RunFacts(Struct, frozen=True):
 class Tally:
     """Takes the events of one run, by the source that saw its requests."""
 
-    def __init__(self, source: str) -> None:
+    def __init__(self, source: str, *, objectives: Sequence[Objective] = ()) -> None:
         self.source = source
+        self._attained = [Attained(one) for one in objectives]
         self._outcomes: Counter[str] = Counter()
         self._values: dict[Timing, list[float]] = {timing: [] for timing in NAMES}
         self._num_successful = 0
@@ -85,20 +87,26 @@ class Tally:
         if self._output_tokens is not None:
             tokens = request.output_tokens
             self._output_tokens = None if tokens is None else self._output_tokens + tokens
-        self._timings(request, members(request.metadata.get(TIMINGS)))
+        seconds = self._timings(request, members(request.metadata.get(TIMINGS)))
+        for attained in self._attained:
+            attained.take(seconds, output_tokens=request.output_tokens)
 
-    def _timings(self, request: Request, timings: Mapping[str, object]) -> None:
-        waited = _waited(timings)
+    def _timings(self, request: Request, timings: Mapping[str, object]) -> dict[str, float]:
+        """Takes the timings of a request, and returns them in seconds by metric."""
+        waited = _waited(request, timings)
         self._scheduled += waited is not None
         self._unscheduled += waited is None
-        for timing in NAMES:
+        seconds: dict[str, float] = {}
+        for timing, name in NAMES.items():
             ns = timings.get(timing.value)
             if timing is Timing.LATENCY and ns is None and request.context.facts.clock_kind is ClockKind.MONOTONIC:
                 ends = request.start_ns, request.end_ns
                 ns = None if ends[0] is None or ends[1] is None else ends[1] - ends[0]
             if isinstance(ns, int):
                 later = waited or 0 if timing in _TO_FIRST else 0
-                self._values[timing].append((ns + later) / _NS)
+                seconds[name] = (ns + later) / _NS
+                self._values[timing].append(seconds[name])
+        return seconds
 
     def facts(self, run_id: str, fields: Mapping[str, Condition]) -> RunFacts:
         """Returns what was taken, as the figures of a run."""
@@ -107,6 +115,8 @@ class Tally:
         of_run = populations(counts)
         figures = self._from_summaries() if summary_only else self._from_requests(of_run, fields)
         fraction = of_run.successful_fraction
+        for attained in self._attained:
+            figures[attained.objective.metric] = _attained(attained, of_run, summary_only=summary_only)
         figures[SUCCESSFUL_FRACTION] = Absent(CompareGap.NO_REQUESTS) if fraction is None else Span(*fraction)
         return RunFacts(
             run_id=run_id,
@@ -175,19 +185,25 @@ def _counted(counts: Mapping[str, object]) -> dict[str, int]:
     return known | ({UNKNOWN: rest} if rest > 0 else {})
 
 
-def _waited(timings: Mapping[str, object]) -> int | None:
-    """How long a request waited in its client before it was sent; None where that is not recorded."""
-    scheduled, sent = timings.get(Timing.SCHEDULED.value), timings.get(Timing.SENT.value)
-    return max(0, sent - scheduled) if isinstance(scheduled, int) and isinstance(sent, int) else None
+def _attained(attained: Attained, of_run: Populations, *, summary_only: bool) -> Figure:
+    if summary_only:
+        return Absent(CompareGap.NOT_RECORDED, "a summary does not tell of single requests")
+    return attained.figure(num_offered=of_run.offered.high, num_unknown=of_run.num_unknown)
 
 
-def tallies(events: Iterable[AnyEvent]) -> dict[str, Tally]:
+def _waited(request: Request, timings: Mapping[str, object]) -> int | None:
+    """How long a request was late when its latencies began; None where that is not recorded."""
+    scheduled, start_ns = timings.get(Timing.SCHEDULED.value), request.start_ns
+    return max(0, start_ns - scheduled) if isinstance(scheduled, int) and start_ns is not None else None
+
+
+def tallies(events: Iterable[AnyEvent], *, objectives: Sequence[Objective] = ()) -> dict[str, Tally]:
     """Returns what each source of a run tells, by the source's name, in one pass."""
     found: dict[str, Tally] = {}
     for event in events:
         source = event.context.facts.source
         tally = found.get(source)
         if tally is None:
-            tally = found[source] = Tally(source)
+            tally = found[source] = Tally(source, objectives=objectives)
         tally.take(event)
     return {name: tally for name, tally in found.items() if tally.has_requests}

@@ -41,7 +41,8 @@ class Design(StrEnum):
 class Scale(StrEnum):
     """On what scale two arms are compared."""
 
-    LOG_RATIO = "log_ratio"  # candidate / baseline
+    LOG_RATIO = "log_ratio"  # candidate / baseline, by logarithms: of geometric means
+    MEANS_RATIO = "means_ratio"  # candidate / baseline, of arithmetic means
     DIFFERENCE = "difference"  # candidate - baseline
 
 
@@ -56,6 +57,7 @@ class CompareGap(StrEnum):
     TOO_FEW_RUNS = "too_few_runs"
     ZERO_IN_ARM = "zero_in_arm"  # a ratio to or of zero
     ZERO_VARIANCE = "zero_variance"
+    UNBOUNDED = "unbounded"  # the baseline's mean is not told from 0: a ratio to it may be anything
     UNDEFINED_IN_ARM = "undefined_in_arm"  # a run of the arm has no value: it is not left out in silence
     CLIENT_SATURATED = "client_saturated"  # the client could not keep up: its latencies are its own (IN-27)
     UNKNOWN_METRIC = "unknown_metric"

@@ -23,6 +23,7 @@ _LATENCIES = (
     ("request_latency", Timing.LATENCY),
     ("inter_token_latency", Timing.MEAN_BETWEEN_TOKENS),
 )
+_SCHEDULED = "credit_issued_ns"
 _KEPT = ("x_correlation_id", "conversation_id", "turn_index", "session_num", "worker_id", PHASE)
 _TIMEOUTS = frozenset({408, 504})
 _CANCELLED = 499
@@ -55,14 +56,21 @@ def _events(source: TextSource) -> Events:
             continue
         request = _request(record, source=source, context=context, line=line.number)
         counts[f"requests:{request.status}"] += 1
+        scheduled = Timing.SCHEDULED.value in members(request.metadata.get(TIMINGS))
+        counts["with_schedule" if scheduled else "without_schedule"] += 1
         yield request
     if counts["lines_invalid"]:
         reason = LossReason.TORN_TAIL if torn and counts["lines_invalid"] == 1 else LossReason.INVALID
         yield source.loss(context, "lines", reason, count=counts["lines_invalid"])
     limits = [
         "latencies are as AIPerf measured them; start and end are of its wall clock, and no duration is taken of them",
-        "when a request was meant to be sent is not recorded: latencies are service times",
     ]
+    if counts["without_schedule"] or not counts["with_schedule"]:
+        limits.append("when a request was meant to be sent is not recorded of all: latencies are service times")
+    else:
+        limits.append(
+            "scheduled: when AIPerf issued a request's credit; in a closed loop that is when a slot fell free"
+        )
     broken = counts["lines_invalid"] or counts["values_not_read"]
     return Account(
         complete=not broken,
@@ -122,6 +130,9 @@ def _metadata(
     if isinstance(meta.get("x_request_id"), str):
         known[REQUEST_ID] = meta["x_request_id"]
     timings: dict[str, object] = {}
+    scheduled_ns = _whole(meta.get(_SCHEDULED))
+    if scheduled_ns is not None:
+        timings[Timing.SCHEDULED.value] = scheduled_ns
     for name, timing in _LATENCIES:
         ns = _nanoseconds(metrics.get(name))
         if ns is not None:

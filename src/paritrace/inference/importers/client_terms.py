@@ -24,7 +24,7 @@ class Outcome(StrEnum):
 class Timing(StrEnum):
     """Names under `timings` of a request's metadata, in nanoseconds."""
 
-    SCHEDULED = "scheduled_ns"  # when it was meant to be sent; on the clock of the event (IN-27)
+    SCHEDULED = "scheduled_ns"  # when it was meant to be sent; on the clock of the event's `start_ns` (IN-27)
     SENT = "sent_ns"  # when it was sent; on the clock of the event
     TIME_TO_FIRST_OUTPUT = "time_to_first_output_ns"
     TIME_TO_FIRST_BYTE = "time_to_first_byte_ns"

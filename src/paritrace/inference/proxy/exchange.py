@@ -16,7 +16,9 @@ from paritrace.inference.records import Request, Stage
 MOST_KEPT_BYTES = 1 << 20  # of a body that is looked at for its model, its usage, its id
 MOST_CONTENT = 64 << 10  # characters of a body that are kept, where content was asked for
 IN_FLIGHT = "in_flight"
+LATE_HEADER = "x-paritrace-late-ns"
 ID_HEADERS = ("x-request-id", "x-correlation-id")
+MOST_LATE_DIGITS = 15  # eleven days
 _ASKED = ("model", "stream", "max_tokens", "max_completion_tokens", "n", "temperature", "top_p", "seed")
 _TIMED_OUT, _UNAVAILABLE = (408, 504), (429, 503)
 
@@ -74,6 +76,7 @@ class Exchange:
         self.first_byte_ns: int | None = None
         self.ended_ns: int | None = None
         self.request_id: str | None = None
+        self.late_ns: int | None = None
         self.http_status: int | None = None
         self.is_stream = False
         self.observed = True  # every event of the stream was looked at
@@ -90,6 +93,11 @@ class Exchange:
         found = next((headers[name] for name in ID_HEADERS if headers.get(name)), None)
         if self.request_id is None and found is not None:
             self.request_id = found[:200]
+
+    def scheduled(self, headers: Mapping[str, str]) -> None:
+        """Keeps how late the client says that it is: a duration, so that no clocks are compared (IN-27)."""
+        told = headers.get(LATE_HEADER, "")
+        self.late_ns = int(told) if told.isascii() and told.isdecimal() and len(told) <= MOST_LATE_DIGITS else None
 
     def event(self, data: str, *, at_ns: int) -> None:
         """Takes one event of the answer's stream and when it arrived."""
@@ -171,6 +179,8 @@ class Exchange:
         ):
             if at_ns is not None:
                 found[name.value] = at_ns if name is Timing.SENT else at_ns - self.began_ns
+        if self.late_ns is not None:
+            found[Timing.SCHEDULED.value] = self.began_ns - self.late_ns
         if self.ended_ns is not None and self.outcome is Outcome.SUCCESSFUL:
             found[Timing.LATENCY.value] = self.ended_ns - self.began_ns
         if self._outputs > 1 and self._last_output_ns is not None and self._first_output_ns is not None:

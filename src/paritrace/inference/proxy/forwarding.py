@@ -11,12 +11,13 @@ from msgspec import Struct
 
 from paritrace.clock import SYSTEM, Clock
 from paritrace.inference.importers.client_sse import HEADERS, MOST_EVENT_BYTES
-from paritrace.inference.proxy.exchange import Broken, Exchange, Recorder
+from paritrace.inference.proxy.exchange import LATE_HEADER, Broken, Exchange, Recorder
 from paritrace.inference.proxy.recording import Writer
 
 Message = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[Message]]
 Send = Callable[[Message], Awaitable[None]]
+_OURS = frozenset({LATE_HEADER.encode()})
 RawHeaders = list[tuple[bytes, bytes]]
 
 CONNECTED_WITHIN_SECONDS = 10.0  # an upstream of the same data centre answers at once or not at all
@@ -88,6 +89,7 @@ class Forwarding:
             self._number, method=scope["method"], path=scope["path"], began_ns=self._clock.monotonic_ns()
         )
         exchange.took(_by_name(scope["headers"]))
+        exchange.scheduled(_by_name(scope["headers"]))
         self._writer.take(self._recorder.started(exchange))
         incoming = _Incoming(receive, exchange, has_body=_has_body(scope["headers"]))
         try:
@@ -273,11 +275,11 @@ def _has_body(headers: RawHeaders) -> bool:
 
 
 def _forwarded_headers(headers: RawHeaders) -> RawHeaders:
-    """The client's headers without those of its own connection, and those it names as such."""
+    """The client's headers without those of its own connection, those it names as such, and what is for us alone."""
     named = {
         one.strip().lower() for name, value in headers if name.lower() == b"connection" for one in value.split(b",")
     }
-    return [(name, value) for name, value in headers if name.lower() not in _HOP_BY_HOP | named]
+    return [(name, value) for name, value in headers if name.lower() not in _HOP_BY_HOP | named | _OURS]
 
 
 def _by_name(headers: RawHeaders) -> dict[str, str]:

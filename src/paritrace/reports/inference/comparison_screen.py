@@ -2,8 +2,10 @@
 
 from collections.abc import Iterator, Sequence
 
+from paritrace.inference.comparison.absence import Absent
 from paritrace.inference.comparison.designs import Effect, Found
 from paritrace.inference.comparison.gates import GateOutcome
+from paritrace.inference.comparison.metrics import ATTAINED
 from paritrace.inference.comparison.populations import Bounds, Populations
 from paritrace.inference.comparison.result import ComparedMetric, ComparedRun, InferenceComparison
 from paritrace.inference.comparison.vocabulary import Compatibility, Design, GateVerdict, Scale
@@ -11,6 +13,7 @@ from paritrace.reports.harmless import harmless
 from paritrace.reports.wording import count
 from paritrace.statistics.records import Interval
 
+LEAST_P = 0.0001
 MOST_RUNS_SHOWN = 20  # of an arm; all stand in the document
 
 
@@ -24,7 +27,7 @@ def comparison_screen(found: InferenceComparison) -> str:
         *_arm("baseline", found.baseline),
         *_arm("candidate", found.candidate),
     ]
-    lines += ["", _design(found), *(_metric(one) for one in found.metrics)]
+    lines += ["", *_objectives(found), _design(found), *(_metric(one) for one in found.metrics)]
     if found.gates:
         lines += ["", "gates", *(_gate(one) for one in found.gates)]
     return "\n".join([*lines, "", *(f"note: {one}" for one in found.cautions)])
@@ -54,8 +57,26 @@ def _arm(name: str, runs: Sequence[ComparedRun]) -> Iterator[str]:
     for one in runs[:MOST_RUNS_SHOWN]:
         block = f", block {harmless(one.block)}" if one.block is not None else ""
         yield f"  {harmless(one.path)} ({harmless(one.source)}{block}): {_requests(one.populations)}"
+        yield from _attained(one)
     if len(runs) > MOST_RUNS_SHOWN:
         yield f"  and {count(len(runs) - MOST_RUNS_SHOWN, 'further run')}"
+
+
+def _attained(one: ComparedRun) -> Iterator[str]:
+    for name, figure in one.figures.items():
+        if name.partition(".")[0] != ATTAINED:
+            continue
+        if isinstance(figure, Absent):
+            yield f"    {name}: no figure ({figure.gap.value})"
+        else:
+            bounds = f"{figure.low:.4f}" if figure.low == figure.high else f"{figure.low:.4f} to {figure.high:.4f}"
+            yield f"    {name}: {bounds} of what was offered"
+
+
+def _objectives(found: InferenceComparison) -> Iterator[str]:
+    for one in found.objectives:
+        targets = " and ".join(f"{target.metric} <= {target.seconds:g} s" for target in one.targets)
+        yield f"objective {one.name}: {targets}"
 
 
 def _requests(found: Populations) -> str:
@@ -83,23 +104,34 @@ def _bounds(one: Bounds) -> str:
 
 def _design(found: InferenceComparison) -> str:
     percent = f"{found.level:.0%}"
+    ratios = "" if found.ratio is Scale.LOG_RATIO else "; ratios of means, Fieller intervals"
     match found.design:
         case Design.PAIRED_BLOCKS:
-            return f"candidate against baseline, paired by block, {percent} t intervals over blocks"
+            return f"candidate against baseline, paired by block, {percent} t intervals over blocks{ratios}"
         case Design.INDEPENDENT:
-            return f"candidate against baseline, independent runs, {percent} Welch intervals with the smaller df"
+            return (
+                f"candidate against baseline, independent runs, {percent} Welch intervals with the smaller df{ratios}"
+            )
 
 
 def _metric(one: ComparedMetric) -> str:
+    by_chance = f", p {_p(one.p_value)}, after Holm {_p(one.p_holm)}" if not isinstance(one.p_value, Absent) else ""
     if one.worst == one.best:
-        return f"  {one.metric}: {_effect(one.worst)}"
-    return f"  {one.metric}: at worst {_effect(one.worst)}; at best {_effect(one.best)}"
+        return f"  {one.metric}: {_effect(one.worst)}{by_chance}"
+    return f"  {one.metric}: at worst {_effect(one.worst)}; at best {_effect(one.best)}{by_chance}"
+
+
+def _p(value: float | Absent) -> str:
+    """A p value, also where it is absent beside one that is not."""
+    if isinstance(value, Absent):
+        return value.gap.value
+    return "< 0.0001" if value < LEAST_P else f"{value:.4f}"
 
 
 def _effect(found: Found) -> str:
     if not isinstance(found, Effect):
         return f"no figure ({found.gap.value}{': ' + harmless(found.detail) if found.detail else ''})"
-    value = f"x {found.value:.4g}" if found.scale is Scale.LOG_RATIO else f"{found.value:+.4g}"
+    value = f"{found.value:+.4g}" if found.scale is Scale.DIFFERENCE else f"x {found.value:.4g}"
     if isinstance(found.interval, Interval):
         return f"{value} [{found.interval.low:.4g}, {found.interval.high:.4g}]"
     return f"{value}, no interval ({found.interval.gap.value})"

@@ -1,19 +1,23 @@
 """The action `infer-compare`: two arms of inference runs (AU-9, IN-17)."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 from msgspec import Meta
 
 from paritrace.automation.protocol.records import Action, FilePath, Operation, Request, Result
 from paritrace.inference.comparison.result import InferenceComparison
-from paritrace.inference.comparison.vocabulary import Design
+from paritrace.inference.comparison.vocabulary import Design, Scale
 
+Ratio = Literal["log", "means"]
 Name = Annotated[str, Meta(min_length=1, max_length=1024)]
 
 
 class InferCompareRequest(Request, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """`baseline`, `candidate`: each a run, or a folder of runs; the rest as of `paritrace infer compare`."""
+    """`baseline`, `candidate`: each a run, or a folder of runs; the rest as of `paritrace infer compare`.
+
+    `objectives` are its `--slo`.
+    """
 
     baseline: FilePath
     candidate: FilePath
@@ -21,6 +25,8 @@ class InferCompareRequest(Request, frozen=True, kw_only=True, forbid_unknown_fie
     treatments: tuple[Name, ...] = ()
     source: Name | None = None
     gates: tuple[Name, ...] = ()
+    objectives: tuple[Name, ...] = ()
+    ratio: Ratio = "log"
 
 
 class InferCompareResult(Result, frozen=True, kw_only=True, forbid_unknown_fields=True, tag="infer-compare"):
@@ -38,13 +44,20 @@ def infer_compare(request: InferCompareRequest, _operation: Operation) -> InferC
     from paritrace.inference.comparison.comparing import Asked, compared
     from paritrace.inference.comparison.gates import gate_of
     from paritrace.inference.comparison.loading import arm_of
+    from paritrace.inference.comparison.objectives import objectives_of
     from paritrace.inference.comparison.requirements import require_scipy
 
     require_scipy()
     gates = tuple(gate_of(gate) for gate in request.gates)
-    asked = Asked(design=request.design, treatments=request.treatments, gates=gates)
-    baseline = arm_of(Path(request.baseline), source=request.source)
-    candidate = arm_of(Path(request.candidate), source=request.source)
+    asked = Asked(
+        design=request.design,
+        treatments=request.treatments,
+        gates=gates,
+        objectives=objectives_of(request.objectives),
+        ratio=Scale.LOG_RATIO if request.ratio == "log" else Scale.MEANS_RATIO,
+    )
+    baseline = arm_of(Path(request.baseline), source=request.source, objectives=asked.objectives)
+    candidate = arm_of(Path(request.candidate), source=request.source, objectives=asked.objectives)
     return InferCompareResult(comparison=compared(baseline, candidate, asked))
 
 
