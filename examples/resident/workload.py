@@ -3,6 +3,7 @@
 import hashlib
 import time
 from collections.abc import Callable, Mapping
+from copy import deepcopy
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
@@ -25,16 +26,14 @@ class Workload:
 
     def __init__(self, text: str = "tides", step_seconds: float = 0.0) -> None:
         self._first_text, self._step_seconds = text, step_seconds
-        self._text: Tensor | None = None
-        self._installed: Tensor | None = None
+        self._text = self._installed = torch.empty(0)
         self._training: Training | None = None
 
     # --- what every workload has
 
     def load(self, ctx: Context) -> InputSet:
-        found = _inputs(self._first_text)
-        self._text = found.payload
-        return found
+        self._text = read_text(self._first_text)
+        return _inputs(self._first_text)
 
     def build(self, ctx: Context) -> None:
         if not dist.is_initialized():
@@ -91,10 +90,10 @@ class Workload:
         return _inputs(name)
 
     def install_inputs(self, ctx: Context, prepared: InputSet) -> None:
-        self._installed = prepared.payload
+        self._installed = read_text(prepared.entries[0]["text"])
 
     def publish_inputs(self, ctx: Context, prepared: InputSet) -> None:
-        self._text, self._installed = self._installed, None
+        self._text = self._installed
 
     # --- a look at what has been learnt
 
@@ -102,8 +101,7 @@ class Workload:
         """The likeliest bytes after a prompt. The weights are copied; the writing goes on beside the next steps."""
         prompt, length = str(options.get("prompt", "The sea ")), int(options.get("length", 64))
         training = self._held()
-        model = type(training.model)(replace(training.settings, dropout=0.0)).eval()
-        model.load_state_dict(training.model.state_dict())
+        model = deepcopy(training.model).eval()  # a new one would draw from this rank's random stream
 
         def written() -> tuple[str, ...]:
             tokens = list(prompt.encode())
@@ -142,5 +140,5 @@ def _take_effect(training: Training, settings: Settings) -> None:
 def _inputs(name: str) -> InputSet:
     path = TEXTS / f"{name}.txt"
     data = path.read_bytes()
-    entry = {"name": path.name, "size": len(data), "digest": hashlib.sha256(data).hexdigest()}
-    return InputSet(entry["digest"], entries=(entry,), payload=read_text(name))
+    digest = hashlib.sha256(data).hexdigest()
+    return InputSet(digest, entries=({"text": name, "path": path.name, "size": len(data), "digest": digest},))
