@@ -26,7 +26,7 @@ class Files(Reads, Locks):
     def __init__(self, primitives: Primitives | None = None) -> None:
         super().__init__(primitives if primitives is not None else Primitives())
 
-    def replace(self, path: Path, data: bytes) -> None:
+    def replace(self, path: Path, data: bytes, *, mode: int | None = None) -> None:
         """Put `data` under the name `path`: readers see the old bytes or the new ones, never a mixture (EV-10).
 
         A symbolic link is followed and its destination replaced; an existing file keeps its mode, a new one has 0666
@@ -36,21 +36,22 @@ class Files(Reads, Locks):
             HostError: Refused, the old file is untouched and no temporary file is left; Failed only when the new
                 content is in place but its folder could not be forced to disk.
         """
-        with self.replacing(path) as replacement:
+        with self.replacing(path, mode=mode) as replacement:
             replacement.write(data)
 
     @contextmanager
-    def replacing(self, path: Path) -> Generator[Replacement, None, None]:
+    def replacing(self, path: Path, *, mode: int | None = None) -> Generator[Replacement, None, None]:
         """Put what is written inside the block under the name `path`, as `replace` does, in bounded memory.
 
-        Nothing is put there when the block raises; the old file is untouched then.
+        Nothing is put there when the block raises; the old file is untouched then. `mode`: the permissions it has from
+        its first byte on; those of the file it replaces where none are given.
         """
         target = self._resolved(path)
         self.mkdir(target.parent)
-        mode = self._mode_of_file(target)
-        with self._staged(path, target.parent) as replacement:
+        kept = self._mode_of_file(target)
+        with self._staged(path, target.parent, mode=mode) as replacement:
             yield replacement
-            replacement.finish(mode=mode)
+            replacement.finish(mode=kept if mode is None else mode)
             with translated(path, "replace"):
                 self._primitives.rename(replacement.temporary, target)
         self._sync_folder_of(path, target.parent)
@@ -268,11 +269,12 @@ class Files(Reads, Locks):
         return stat.S_IMODE(found.st_mode)
 
     @contextmanager
-    def _staged(self, path: Path, folder: Path) -> Generator[Replacement, None, None]:
+    def _staged(self, path: Path, folder: Path, *, mode: int | None = None) -> Generator[Replacement, None, None]:
         """Open a hidden temporary file that the block fills and publishes; it is gone in every path."""
         temporary = folder / f"{TEMPORARY_PREFIX}{os.urandom(8).hex()}.tmp"
         with translated(path, "write"):
-            fd = self._primitives.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW)
+            flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW
+            fd = self._primitives.open(temporary, flags, 0o666 if mode is None else mode)
         replacement = Replacement(self._primitives, path, fd, temporary)
         try:
             yield replacement

@@ -152,6 +152,7 @@ class LocalEngine(Engine):
             not_reaped=wait is None and signal.SIGKILL in one.signals,
             log=log_name(self._required().generation, rank),
             cgroup_oom_kills=self._kills.rise(),
+            line_closed=not one.line.is_open(),
         )
 
     def close(self) -> None:

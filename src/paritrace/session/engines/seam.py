@@ -44,6 +44,7 @@ class ExitEvidence(Struct, frozen=True):
     launcher_owned: bool = False  # attach: whoever started it ends it
     log: str | None = None  # name of its log within the session's directory
     cgroup_oom_kills: int | None = None  # by how much the counter of its group rose; None where not known
+    line_closed: bool = False  # where there is no wait status, this is all that tells of an end
     words: str = ""  # what the engine itself says of the end: Ray's cause of an actor's death
 
 
