@@ -1,0 +1,152 @@
+"""The two machines, explored: whatever is late, lost, copied, refused, broken, stuck or dead, whenever (SE-19).
+
+In every world that can be reached no rank steps under another epoch than its run was admitted under, whatever is voted
+for or acted upon is at one step on all ranks, and in every end each command has its one result and nobody waits.
+"""
+
+import random
+import sys
+
+import pytest
+
+from paritrace.session.commands import Command, Fences, Kind
+from tests.session.exploring import Explored, explore, walk
+from tests.session.worlds import PAID_BY, Script, Wrong
+
+RUN = Command("run", Kind.RUN, {"steps": 2})
+STOP = Command("stop", Kind.STOP)
+CLOSE = Command("close", Kind.CLOSE)
+FAULTS = sorted(set(PAID_BY.values()))
+LIVE_KINDS = (Kind.CONFIGURE, Kind.SAVE, Kind.INPUTS, Kind.PREVIEW, Kind.CAPTURE)
+KINDS = (*LIVE_KINDS, Kind.RUN, Kind.STOP, Kind.LOAD, Kind.REBUILD)
+PAIRS = [("loss", "death"), ("copy", "timeout"), ("refusal", "loss"), ("stick", "timeout"), ("freeze", "death")]
+
+
+@pytest.fixture
+def told(capsys: pytest.CaptureFixture[str], request: pytest.FixtureRequest) -> "Telling":
+    return Telling(capsys, request.node.name)
+
+
+class Telling:
+    """Prints how much was visited, whatever else is captured."""
+
+    def __init__(self, capsys: pytest.CaptureFixture[str], name: str) -> None:
+        self._capsys, self._name = capsys, name
+
+    def __call__(self, explored: Explored) -> Explored:
+        with self._capsys.disabled():
+            sys.stdout.write(f"\n{self._name}: {explored.states} states, {explored.ends} ends\n")
+        return explored
+
+
+def results_of(explored: Explored, command_id: str) -> set[str]:
+    return {result for settled, result in explored.results if settled == command_id}
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_se19_one_rank_with_any_one_fault_at_any_point(fault: str, told: Telling) -> None:
+    explored = told(explore(Script((RUN, STOP, CLOSE), **{fault: 1}), world_size=1))  # type: ignore[arg-type]
+    assert explored.ends > 1
+    assert results_of(explored, "close") == {"applied"}
+
+
+def test_se19_without_faults_nothing_fails_or_is_left_to_a_timer(told: Telling) -> None:
+    explored = told(explore(Script((RUN, STOP)), world_size=2))
+    assert explored.results == {("run", "applied"), ("stop", "applied")}
+
+
+def test_se19_a_gate_that_lets_one_step_too_many_pass_is_found() -> None:
+    with pytest.raises(Wrong, match=r"steps|parked|step"):
+        explore(Script((RUN, STOP), late_rank=1), world_size=2)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("fault", FAULTS)
+def test_se19_two_ranks_with_any_one_fault_at_any_point(fault: str, told: Telling) -> None:
+    explored = told(explore(Script((RUN, STOP), **{fault: 1}), world_size=2))  # type: ignore[arg-type]
+    assert ("stop", "applied") in explored.results
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", LIVE_KINDS)
+@pytest.mark.parametrize("fault", ["loss", "refusal", "death"])
+def test_se6_every_live_kind_within_a_run_is_done_on_both_ranks_or_on_none(
+    kind: Kind, fault: str, told: Telling
+) -> None:
+    live = Command("live", kind, {"steps": 1} if kind is Kind.CAPTURE else {})
+    explored = told(explore(Script((RUN, live), **{fault: 1}), world_size=2))  # type: ignore[arg-type]
+    assert ("live", "applied") in explored.results
+    if fault == "refusal":
+        assert ("live", "refused") in explored.results
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("pair", PAIRS, ids="-".join)
+def test_se19_one_rank_with_two_faults_at_any_points(pair: tuple[str, str], told: Telling) -> None:
+    script = Script((RUN, STOP, CLOSE), **dict.fromkeys(pair, 1))  # type: ignore[arg-type]
+    assert results_of(told(explore(script, world_size=1)), "close") == {"applied"}
+
+
+@pytest.mark.slow
+def test_se19_three_ranks_stop_within_a_run_whatever_comes_first(told: Telling) -> None:
+    explored = told(explore(Script((RUN, STOP)), world_size=3))
+    assert explored.results == {("run", "applied"), ("stop", "applied")}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("fault", ["loss", "death", "timeout", "freeze", "stick"])
+def test_se16_loops_of_others_step_on_to_their_end_whatever_becomes_of_control(fault: str, told: Telling) -> None:
+    script = Script((STOP,), loop_steps=2, stops_ranks=False, **{fault: 1})  # type: ignore[arg-type]
+    assert {("stop", "applied"), ("stop", "cancelled")} <= told(explore(script, world_size=2)).results
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("recovery", [Command("again", Kind.REBUILD), Command("again", Kind.LOAD, {"rebuild": True})])
+def test_se20_after_an_error_a_new_generation_works(recovery: Command, told: Telling) -> None:
+    explored = told(explore(Script((RUN, recovery, CLOSE), death=1), world_size=2))
+    assert {"applied", "cancelled", "refused", "failed"} == results_of(explored, "again")
+
+
+@pytest.mark.slow
+def test_se29_a_withdrawn_command_is_cancelled_or_has_its_own_result(told: Telling) -> None:
+    explored = told(explore(Script((RUN, STOP), withdraw=("stop",), loss=1), world_size=1))
+    assert results_of(explored, "stop") == {"applied", "cancelled", "failed", "refused"}
+
+
+@pytest.mark.slow
+def test_se4_a_step_that_is_not_the_expected_one_cancels_and_the_run_goes_on(told: Telling) -> None:
+    fenced = Command("fenced", Kind.STOP, fences=Fences(step=1))
+    explored = told(explore(Script((RUN, fenced)), world_size=2))
+    assert explored.results == {("run", "applied"), ("fenced", "applied"), ("fenced", "cancelled")}
+
+
+def _random_script(choice: random.Random) -> Script:
+    kinds = [choice.choice(KINDS) for _ in range(4)]
+    steps = {Kind.RUN: 4, Kind.CAPTURE: 2}
+    commands = tuple(
+        Command(f"{kind.value}-{number}", kind, {"steps": choice.randint(1, steps[kind])} if kind in steps else {})
+        for number, kind in enumerate(kinds)
+    )
+    faults = {fault: choice.choice((0, 0, 1)) for fault in FAULTS}
+    return Script((*commands, CLOSE), withdraw=(choice.choice(commands).id,), **faults)  # type: ignore[arg-type]
+
+
+def _walks(seeds: range) -> Explored:
+    states, ends, results = 0, 0, set[tuple[str, str]]()
+    for seed in seeds:
+        choice = random.Random(seed)
+        walked = walk(_random_script(choice), world_size=choice.randint(1, 3), seed=seed)
+        states, ends = states + walked.states, ends + walked.ends
+        results |= {(command_id.partition("-")[0], result) for command_id, result in walked.results}
+    return Explored(states, ends, frozenset(results))
+
+
+def test_se19_random_commands_with_random_faults_on_up_to_three_ranks(told: Telling) -> None:
+    assert ("close", "applied") in told(_walks(range(60))).results
+
+
+@pytest.mark.slow
+def test_se19_random_commands_meet_every_result_of_every_kind(told: Telling) -> None:
+    explored = told(_walks(range(1000, 4000)))
+    for kind in KINDS:
+        assert {"applied", "refused", "cancelled", "failed"} == results_of(explored, kind.value), kind
