@@ -11,7 +11,6 @@ from typing import Any
 
 import torch
 import torch.distributed as dist
-from torch import Tensor
 
 from examples.resident.training import TEXTS, Settings, Training, begin, digest_of, read_text, take_step
 from paritrace.session.workload import RUN_BOUNDARY, ConfigField, Context, InputSet, Metrics, Plan, Refusal
