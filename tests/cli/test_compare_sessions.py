@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from click.testing import CliRunner, Result
 from msgspec import json as msgspec_json
+from msgspec import to_builtins
 
 from paritrace.cli.entry import paritrace
 from paritrace.cli.output import ExitStatus
@@ -33,7 +34,8 @@ def session(directory: Path, told: Told, *configs: dict[str, Any]) -> str:
     for revision, values in enumerate(configs):
         found = resolved((ConfigField("lr", 0.5),), Given(values), asked_world_size=2, joined_world_size=2)
         assert isinstance(found, Resolved)
-        config_path(directory, revision).write_bytes(msgspec_json.encode(found))
+        kept = {"revision": revision, **to_builtins(found)}
+        config_path(directory, revision).write_bytes(msgspec_json.encode(kept))
     return str(directory)
 
 

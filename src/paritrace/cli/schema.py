@@ -93,7 +93,7 @@ FORMATS = {
         ("paritrace.session.segment_comparison:SegmentComparison",), "`compare DIR DIR --json` of two sessions"
     ),
     "session-config": Format(
-        ("paritrace.session.configuration:Resolved",), "configs/REVISION.json of a session: each value and its source"
+        ("paritrace.session.configuration:KeptConfig",), "configs/REVISION.json of a session: each value and its source"
     ),
     "session-journal": Format(("paritrace.session.journal:Line",), "one line of a session's journal.jsonl"),
     "session-status": Format(("paritrace.session.status:Status",), "`session status --json`"),

@@ -8,7 +8,7 @@ from msgspec import DecodeError
 from msgspec import json as msgspec_json
 
 from paritrace.files import LOCAL, Files
-from paritrace.session.configuration import Resolved
+from paritrace.session.configuration import KeptConfig
 from paritrace.session.directory import SESSION, config_path
 from paritrace.session.opening import read_journal, read_session
 from paritrace.session.segment_comparison import SegmentComparison, Side, compared
@@ -53,6 +53,6 @@ def _config(path: Path, *, files: Files) -> Mapping[str, Any] | None:
     if data is None:
         return None
     try:
-        return msgspec_json.decode(data, type=Resolved).values
+        return msgspec_json.decode(data, type=KeptConfig).values
     except DecodeError:
         return None

@@ -65,6 +65,12 @@ class Resolved(Struct, frozen=True, forbid_unknown_fields=True):
         return sha256_hex(_ENCODER.encode(self.values))
 
 
+class KeptConfig(Resolved, frozen=True, kw_only=True):
+    """`configs/REVISION.json`: the configuration of a revision."""
+
+    revision: int
+
+
 class Given(Struct, frozen=True):
     """What a configuration is made from beside its fields.
 
