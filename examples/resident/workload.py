@@ -12,8 +12,9 @@ from typing import Any
 import torch
 import torch.distributed as dist
 
+from examples.resident import checkpoints
 from examples.resident.training import TEXTS, Settings, Training, begin, digest_of, read_text, take_step
-from paritrace.session.workload import RUN_BOUNDARY, ConfigField, Context, InputSet, Metrics, Plan, Refusal
+from paritrace.session.workload import RUN_BOUNDARY, ConfigField, Context, InputSet, Inspected, Metrics, Plan, Refusal
 
 GROUP_TIMEOUT = timedelta(hours=1)  # the last backstop: who is waited for is known long before (SE-21)
 AT_BOUNDARY = ("lr", "weight_decay", "dropout")
@@ -27,6 +28,7 @@ class Workload:
         self._first_text, self._step_seconds = text, step_seconds
         self._text = self._installed = torch.empty(0)
         self._training: Training | None = None
+        self._next = 0  # the first step that has not been taken
 
     # --- what every workload has
 
@@ -39,14 +41,16 @@ class Workload:
             dist.init_process_group(
                 "gloo", init_method=ctx.store, rank=ctx.rank, world_size=ctx.world_size, timeout=GROUP_TIMEOUT
             )
-        self._training = begin(_settings(ctx.config))
+        self._training, self._next = begin(_settings(ctx.config)), 0
 
     def step(self, ctx: Context, n: int) -> Metrics:
         training = self._held()
         _take_effect(training, _settings(ctx.config))  # a schedule may have other values for every step
         if self._step_seconds:
             time.sleep(self._step_seconds)
-        return {"loss": take_step(training, self._text, n), "lr": training.settings.lr}
+        loss = take_step(training, self._text, n)
+        self._next = n + 1
+        return {"loss": loss, "lr": training.settings.lr}
 
     def close(self, ctx: Context) -> None:
         self._training = None
@@ -93,6 +97,18 @@ class Workload:
 
     def publish_inputs(self, ctx: Context, prepared: InputSet) -> None:
         self._text = self._installed
+
+    # --- checkpoints
+
+    def save(self, ctx: Context, folder: Path) -> tuple[str, ...]:
+        return checkpoints.save(self._held(), folder, rank=ctx.rank, step=self._next)
+
+    def inspect(self, ctx: Context, folder: Path) -> Inspected | Refusal:
+        return checkpoints.inspect(self._held(), folder, rank=ctx.rank)
+
+    def apply(self, ctx: Context, inspected: Inspected) -> int:
+        self._next = checkpoints.restore(self._held(), inspected)
+        return self._next
 
     # --- a look at what has been learnt
 

@@ -5,9 +5,10 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+import torch
 
 from examples.resident import Fit, Workload
-from paritrace.session.workload import InputSet, Refusal
+from paritrace.session.workload import InputSet, Inspected, Refusal
 from tests.examples.inline import Inline
 
 pytestmark = pytest.mark.slow
@@ -39,6 +40,41 @@ def losses(folder: Path, *, look_at: int | None) -> list[object]:
 def test_se32_a_preview_changes_nothing(tmp_path: Path) -> None:
     assert losses(tmp_path / "bare", look_at=None) == losses(tmp_path / "looked", look_at=2)
     assert (tmp_path / "looked" / "sample.txt").read_bytes().startswith(b"The sea ")
+
+
+def test_se8_after_a_load_the_same_steps_give_the_same_bits(tmp_path: Path) -> None:
+    with training(tmp_path / "a") as (workload, context):
+        for step in range(2):
+            workload.step(context, step)
+        assert workload.save(context, tmp_path) == ("state.pt", "random-0.pt")
+        straight = [workload.step(context, step) for step in (2, 3)]
+        digest = workload.state_digest(context)
+        inspected = workload.inspect(context, tmp_path)
+        assert isinstance(inspected, Inspected)
+        assert workload.state_digest(context) == digest
+        assert workload.apply(context, inspected) == inspected.step == 2
+        assert [workload.step(context, step) for step in (2, 3)] == straight
+        assert workload.state_digest(context) == digest
+
+
+def test_f09_weights_that_are_missing_or_of_another_shape_are_all_named(tmp_path: Path) -> None:
+    with training(tmp_path / "a") as (workload, context):
+        workload.save(context, tmp_path)
+        state = torch.load(tmp_path / "state.pt", weights_only=True)
+        del state["model"]["blocks.1.up.weight"]
+        state["model"]["head.bias"] = torch.zeros(3)
+        torch.save(state, tmp_path / "state.pt")
+        before = workload.state_digest(context)
+        found = workload.inspect(context, tmp_path)
+        assert isinstance(found, Refusal)
+        assert found.reasons == (
+            "blocks.1.up.weight: missing",
+            "head.bias: (3,) torch.float32 where (256,) torch.float32 belongs",
+        )
+        assert workload.state_digest(context) == before
+        (tmp_path / "state.pt").write_bytes(b"no checkpoint")
+        (tmp_path / "random-0.pt").unlink()
+        assert isinstance(workload.inspect(context, tmp_path), Refusal)
 
 
 def test_se9_inputs_are_other_only_once_they_are_published(tmp_path: Path) -> None:
