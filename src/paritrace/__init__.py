@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from paritrace.runs.adapters import PythonAdapter as PythonAdapter
     from paritrace.runs.host import Host as Host
     from paritrace.runs.recorder import Recorder as Recorder
+    from paritrace.session.api import Session as Session
 
 __version__ = "0.1.0"
 
@@ -42,6 +43,7 @@ _PUBLIC = {
     "ProcessAdapter": "paritrace.runs.adapters",
     "PythonAdapter": "paritrace.runs.adapters",
     "Recorder": "paritrace.runs.recorder",
+    "Session": "paritrace.session.api",
 }
 __all__ = [
     "Host",
@@ -50,6 +52,7 @@ __all__ = [
     "PythonAdapter",
     "Recorder",
     "Rows",
+    "Session",
     "__version__",
     "context",
     "fingerprint",

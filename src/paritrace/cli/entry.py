@@ -44,6 +44,7 @@ COMMANDS = {
     "attempts": Entry("paritrace.cli.attempts:attempts", "Compare configurations by their attempts at tasks."),
     "infer": Entry("paritrace.cli.infer:infer", "Inference evidence: requests, iterations, device work, losses."),
     "export": Entry("paritrace.cli.export:export", "Write a run or a result as files for other programs."),
+    "session": Entry("paritrace.cli.session:session", "Drive a resident workload of many ranks, on all or on none."),
     "view": Entry("paritrace.cli.view:view", "Show runs and comparisons in the browser, from this machine only."),
     "mcp": Entry("paritrace.cli.mcp:mcp", "Answer a coding agent's questions about runs, by MCP over stdio."),
     "demo": Entry("paritrace.cli.demo:demo", "Capture and compare two small trainings that differ by one mistake."),

@@ -88,7 +88,7 @@ FORMATS = {
     "infer-recover": Format(("paritrace.inference.result:RecoverReport",), "`infer recover --json`"),
     "catalog": Format(("paritrace.runs.catalog:Catalog",), "`runs ls --json`"),
     "run-summary": Format(("paritrace.runs.showing:RunSummary",), "`runs show --json`"),
-    "session": Format(("paritrace.session.directory:Session",), "session.json of a resident session's directory"),
+    "session": Format(("paritrace.session.directory:SessionRecord",), "session.json of a resident session's directory"),
     "session-comparison": Format(
         ("paritrace.session.segment_comparison:SegmentComparison",), "`compare DIR DIR --json` of two sessions"
     ),

@@ -6,11 +6,13 @@ import threading
 from collections.abc import Generator
 from contextlib import contextmanager
 from http.client import HTTPConnection, HTTPException
-
-import uvicorn
-from starlette.types import ASGIApp
+from typing import TYPE_CHECKING
 
 from paritrace.errors import HostError
+
+if TYPE_CHECKING:
+    import uvicorn
+    from starlette.types import ASGIApp
 
 HOST = "127.0.0.1"
 ANSWERS_WITHIN_SECONDS = 30.0  # a start takes a second; only a machine in trouble needs more
@@ -19,7 +21,9 @@ LISTENING = 64
 
 
 @contextmanager
-def running(app: ASGIApp, listening: socket.socket, /, *, name: str = "paritrace-http") -> Generator[threading.Thread]:
+def running(
+    app: "ASGIApp", listening: socket.socket, /, *, name: str = "paritrace-http"
+) -> Generator[threading.Thread]:
     """Serve in a thread of its own while the block runs; what is under way at its end is finished within a deadline."""
     server = _server(app)
     thread = threading.Thread(target=server.run, args=([listening],), name=name, daemon=True)
@@ -52,7 +56,9 @@ def bound(port: int, /) -> socket.socket:
     return listening
 
 
-def _server(app: ASGIApp) -> uvicorn.Server:
+def _server(app: "ASGIApp") -> "uvicorn.Server":
+    import uvicorn  # where a socket alone is wanted, nobody waits for it
+
     config = uvicorn.Config(
         app,
         log_config=None,
@@ -65,11 +71,11 @@ def _server(app: ASGIApp) -> uvicorn.Server:
     return uvicorn.Server(config)
 
 
-def is_healthy(port: int, /, *, token: str) -> bool:
+def is_healthy(port: int, /, *, token: str, path: str = "/api/health") -> bool:
     """Whether the server answers over HTTP as itself: no proxy of the environment is asked."""
     connection = HTTPConnection(HOST, port, timeout=ANSWERS_WITHIN_SECONDS)
     try:
-        connection.request("GET", "/api/health", headers={"Authorization": f"Bearer {token}"})
+        connection.request("GET", path, headers={"Authorization": f"Bearer {token}"})
         answer = connection.getresponse()
         return answer.status == 200 and json.loads(answer.read()) == {"ok": True}
     except (OSError, HTTPException, ValueError):

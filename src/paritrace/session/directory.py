@@ -10,10 +10,11 @@ from paritrace.evidence.ids import ProcessIdentity
 FORMAT = "paritrace-session"
 VERSION = "1.0"
 SESSION, LOCK, TOKEN, JOURNAL = "session.json", "owner.lock", "token", "journal.jsonl"
+LOGS = "logs"
 CHECKPOINTS, CAPTURES, CONFIGS, FAILURES, GROUP = "checkpoints", "captures", "configs", "failures", "group"
 
 
-class Session(Struct, frozen=True, forbid_unknown_fields=True):
+class SessionRecord(Struct, frozen=True, forbid_unknown_fields=True):
     """`session.json`: who the session is, which process owns it, where that one answers.
 
     It stays when the owner has gone; whether the owner lives is said by the lock, never by this file.

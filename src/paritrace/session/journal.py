@@ -1,7 +1,7 @@
 """The journal of a session, a line at a time: what was asked, voted for, changed and ended, in its order (SE-15).
 
 The first line of every coordinator is `opened`; the state machine writes most of the others (`Record`), the shell what
-it sees alone: `opened`, `exit`, `finding`, `warning`, `closed`. Lines are numbered through all coordinators of a
+it sees alone: `opened`, `exit`, `warning`, `closed`. Lines are numbered through all coordinators of a
 directory.
 """
 
@@ -16,7 +16,7 @@ from paritrace.session.commands import Body
 
 FORMAT = "paritrace-session-journal"
 VERSION = "1.0"
-OPENED, CLOSED, EXIT, FINDING, WARNING = "opened", "closed", "exit", "finding", "warning"
+OPENED, CLOSED, EXIT, WARNING = "opened", "closed", "exit", "warning"
 
 
 class Line(Struct, frozen=True, forbid_unknown_fields=True):

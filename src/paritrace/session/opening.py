@@ -6,11 +6,11 @@ from msgspec import json as msgspec_json
 
 from paritrace.errors import RequestError
 from paritrace.files import LOCAL, Files
-from paritrace.session.directory import JOURNAL, SESSION, TOKEN, Session
+from paritrace.session.directory import JOURNAL, SESSION, TOKEN, SessionRecord
 from paritrace.session.journal import Journal, journal_of
 
 
-def read_session(directory: Path, /, *, files: Files = LOCAL) -> Session:
+def read_session(directory: Path, /, *, files: Files = LOCAL) -> SessionRecord:
     """Return the record of a session's directory.
 
     Raises:
@@ -24,7 +24,7 @@ def read_session(directory: Path, /, *, files: Files = LOCAL) -> Session:
             fix="`paritrace session start DIR WORKLOAD` makes one",
         )
     try:
-        return msgspec_json.decode(data, type=Session)
+        return msgspec_json.decode(data, type=SessionRecord)
     except ValueError as error:
         raise RequestError(
             f"{directory / SESSION} cannot be read: {error}",

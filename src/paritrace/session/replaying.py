@@ -8,6 +8,7 @@ from paritrace.session.commands import Command, Kind, Reply, Result
 from paritrace.session.journal import CLOSED, OPENED, Journal, Line
 
 Found = TypeVar("Found")
+_OF_REPLY = frozenset({"kind", "result", "step", "epoch", "notes", "facts"})
 
 
 class InFlight(Struct, frozen=True, forbid_unknown_fields=True):
@@ -117,9 +118,19 @@ class _State:
 
 def reply_of(line: Line, /) -> Reply | None:
     """Return the reply that a line `result` holds, None where it holds none."""
-    given = dict(line.facts)
-    given["command_id"] = given.pop("id", None)
-    return _converted({"generation": line.generation, "epoch": 0} | given, Reply)
+    facts = line.facts
+    reasons = [_reason(str(words)) for words in facts.get("reasons", ())]
+    told = {name: value for name, value in facts.items() if name in _OF_REPLY}
+    return _converted(
+        {"command_id": facts.get("id"), "generation": line.generation, "epoch": 0, "reasons": reasons} | told, Reply
+    )
+
+
+def _reason(words: str) -> dict[str, object]:
+    """A reason as the journal spells it: `RANK: CODE: WORDS`."""
+    rank, _, rest = words.partition(": ")
+    code, _, said = rest.partition(": ")
+    return {"rank": int(rank) if rank.lstrip("-").isdecimal() else -1, "code": code, "words": said}
 
 
 def _converted(value: object, kind: type[Found]) -> Found | None:

@@ -1,10 +1,7 @@
 """The records that the JSON API answers with, as the schemas of its OpenAPI document (SU-10)."""
 
-from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any
-
-import msgspec
 
 from paritrace.attempts.explaining import Explained
 from paritrace.compare.checks_result import Checked
@@ -12,6 +9,7 @@ from paritrace.compare.result import Comparison
 from paritrace.inference.event_lines import EventLines
 from paritrace.inference.request_lines import RequestLines
 from paritrace.inference.served_result import ServedReport
+from paritrace.loopback.schemas import Schemas
 from paritrace.reports.explanation import Explanation
 from paritrace.reports.shelf import Shelf
 from paritrace.reports.shelf_others import StorePage
@@ -42,22 +40,18 @@ ANSWERS = (
     ServedReport,
     EventLines,
 )
-REFERENCE = "#/components/schemas/{name}"
 
 
 @lru_cache(maxsize=1)
-def _made() -> tuple[dict[type, dict[str, Any]], dict[str, Any]]:
-    schemas, components = msgspec.json.schema_components(ANSWERS, ref_template=REFERENCE)
-    return dict(zip(ANSWERS, schemas, strict=True)), components
+def _made() -> Schemas:
+    return Schemas(ANSWERS)
 
 
 def answer_with(kind: type, /) -> dict[int | str, dict[str, Any]]:
     """Returns what FastAPI documents as the answer of a route."""
-    schema = _made()[0][kind]
-    return {200: {"description": kind.__name__, "content": {"application/json": {"schema": schema}}}}
+    return _made().answer_with(kind)
 
 
 def with_components(document: dict[str, Any], /) -> dict[str, Any]:
     """Returns an OpenAPI document with the records it refers to."""
-    components: Mapping[str, Any] = document.get("components", {})
-    return document | {"components": {**components, "schemas": {**components.get("schemas", {}), **_made()[1]}}}
+    return _made().with_components(document)

@@ -12,7 +12,7 @@ import pytest
 from paritrace.errors import HostError, RequestError
 from paritrace.process.identity import own_identity
 from paritrace.session.coordinator.owning import owned, write_session, write_token
-from paritrace.session.directory import TOKEN, Session
+from paritrace.session.directory import TOKEN, SessionRecord
 from paritrace.session.opening import read_session, read_token
 
 OWNER = """
@@ -23,7 +23,7 @@ with owned(Path(sys.argv[1])):
     print("owned", flush=True)
     sys.stdin.read()
 """
-RECORD = Session("s", "local", "m:C", {}, 2, own_identity(), "127.0.0.1", 1, 0)
+RECORD = SessionRecord("s", "local", "m:C", {}, 2, own_identity(), "127.0.0.1", 1, 0)
 
 
 def test_se18_a_second_owner_is_refused_while_the_first_lives_and_not_after_its_death(tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ from paritrace.errors import HostError, RequestError
 from paritrace.files import LOCAL, TEMPORARY_PREFIX, Files
 from paritrace.loopback.tokens import TOKEN_BYTES
 from paritrace.process.identity import own_identity
-from paritrace.session.directory import LOCK, SESSION, TOKEN, Session
+from paritrace.session.directory import LOCK, LOGS, SESSION, TOKEN, SessionRecord
 from paritrace.session.opening import read_session
 
 OWNED_WAIT_SECONDS = 1.0  # a coordinator that is being ended lets go at once; one that lives never does
@@ -27,7 +27,7 @@ def owned(directory: Path, /, *, files: Files = LOCAL) -> Generator[None]:
         RequestError: Refused, `not_a_session`: it holds something else.
     """
     files.mkdir(directory)
-    _require_session_or_empty(directory, files=files)
+    require_session_or_empty(directory, files=files)
     mark = msgspec_json.encode(own_identity())
     try:
         with files.locked_by(directory / LOCK, mark, admits=lambda _left: None, wait_seconds=OWNED_WAIT_SECONDS):
@@ -42,8 +42,13 @@ def owned(directory: Path, /, *, files: Files = LOCAL) -> Generator[None]:
         ) from None
 
 
-def _require_session_or_empty(directory: Path, *, files: Files) -> None:
-    names = [path.name for path in files.list(directory)]
+def require_session_or_empty(directory: Path, /, *, files: Files = LOCAL) -> None:
+    """Refuse a directory that holds something else than a session.
+
+    Raises:
+        RequestError: Refused, `not_a_session`.
+    """
+    names = [path.name for path in files.list(directory) if path.name != LOGS]
     if names and LOCK not in names:
         raise RequestError(
             f"{directory} holds {names[0]} and is no session's directory",
@@ -60,7 +65,7 @@ def _who(directory: Path, *, files: Files) -> str:
     return f": process {owner.pid} of {owner.host}"
 
 
-def write_session(directory: Path, record: Session, /, *, files: Files = LOCAL) -> None:
+def write_session(directory: Path, record: SessionRecord, /, *, files: Files = LOCAL) -> None:
     """Write the record of a session's directory."""
     files.replace(directory / SESSION, msgspec_json.format(msgspec_json.encode(record)) + b"\n")
 

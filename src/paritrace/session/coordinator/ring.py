@@ -6,27 +6,10 @@ from collections import deque
 from collections.abc import Mapping
 from typing import Any
 
-from msgspec import Struct
+from paritrace.session.api_records import Event, Events
 
 CAPACITY = 4096  # some minutes of a busy session; the journal has the rest
 MOST_AT_ONCE = 1000  # of one answer: about a quarter of a megabyte
-
-
-class Event(Struct, frozen=True, forbid_unknown_fields=True):
-    """Something that happened. `number` counts from 1; `seconds`: of the coordinator's monotonic clock."""
-
-    number: int
-    unix_ns: int
-    what: str
-    facts: dict[str, Any]
-
-
-class Events(Struct, frozen=True, forbid_unknown_fields=True):
-    """What came after a cursor. `cursor`: for the next question; `lost`: how many had left the ring before it."""
-
-    events: tuple[Event, ...]
-    cursor: int
-    lost: int = 0
 
 
 class Ring:

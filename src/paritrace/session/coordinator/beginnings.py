@@ -1,0 +1,36 @@
+"""The rule of what a new generation begins with: configuration, revision, checkpoint (SE-20, SE-26, SE-33, SE-37)."""
+
+from paritrace.session.coordinator.configurations import Configurations
+from paritrace.session.coordinator.generations import Started
+from paritrace.session.coordinator.opening_request import Opening
+from paritrace.session.coordinator_events import StartRanks
+from paritrace.session.coordinator_record import Coordinator
+
+
+class Beginnings:
+    """`revision`: the last one of an earlier coordinator of this directory."""
+
+    def __init__(self, opening: Opening, configurations: Configurations, *, revision: int) -> None:
+        self._opening = opening
+        self._configurations = configurations
+        earlier = configurations.last_requested(revision)
+        again = bool(earlier) and opening.config in ({}, earlier)
+        self.first_revision = revision if again or not earlier else revision + 1
+        configurations.requested = earlier if again else dict(opening.config)
+
+    def of(self, action: StartRanks, machine: Coordinator) -> Started:
+        """Return what a generation is started with: at first what was opened, later what a command asks for."""
+        recovering = machine.starting
+        if recovering is None:
+            return Started(
+                action.generation, self._configurations.requested, machine.config_revision, self._opening.start_from
+            )
+        given = action.body.get("values")
+        if given is not None:
+            self._configurations.requested = dict(given)
+        return Started(
+            action.generation,
+            self._configurations.requested,
+            machine.config_revision + 1,
+            action.body.get("checkpoint"),
+        )

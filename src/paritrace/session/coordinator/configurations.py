@@ -1,0 +1,42 @@
+"""Keeps the configuration of every revision as rank 0 tells it, and what was requested last (SE-25, SE-26)."""
+
+from pathlib import Path
+from typing import Any
+
+from msgspec import json as msgspec_json
+
+from paritrace.evidence.plain_json import elements, is_object
+from paritrace.files import LOCAL, Files
+from paritrace.session.commands import Body
+from paritrace.session.directory import config_path
+
+CONFIG = "config"  # the fact in which a rank tells its resolved configuration, after a build and after each change
+
+
+class Configurations:
+    """One file for each revision, written once. `requested`: what is asked for as long as nothing else is."""
+
+    def __init__(self, directory: Path, requested: Body, *, files: Files = LOCAL) -> None:
+        self._directory = directory
+        self._files = files
+        self.requested = dict(requested)
+
+    def keep(self, revision: int, facts: Body) -> None:
+        """Keep what a rank tells of its configuration, where it tells any."""
+        document = facts.get(CONFIG)
+        if not is_object(document):
+            return
+        self.requested = requested_of(document)
+        data = msgspec_json.format(msgspec_json.encode(document)) + b"\n"
+        self._files.write_once(config_path(self._directory, revision), data)
+
+    def last_requested(self, revision: int) -> Body:
+        """Return what the configuration of a revision had been asked for; nothing where none is kept."""
+        data = self._files.read_if_present(config_path(self._directory, revision))
+        return {} if data is None else requested_of(msgspec_json.decode(data))
+
+
+def requested_of(document: dict[str, Any]) -> Body:
+    """Return the values that were requested of a resolved configuration."""
+    settings = [one for one in elements(document.get("settings")) if is_object(one)]
+    return {str(one["name"]): one["requested"] for one in settings if "requested" in one}
