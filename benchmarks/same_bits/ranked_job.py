@@ -20,9 +20,10 @@ import torch
 import torch.distributed as dist
 
 import paritrace
+from benchmarks.same_bits import ranked_workloads, workloads
 from benchmarks.same_bits.counting import counted
 from benchmarks.same_bits.ranked_workloads import ON_ANY_THREAD, RANKED
-from benchmarks.same_bits.table import LEVELS, bits_of
+from benchmarks.same_bits.table import LEVELS, REWRITTEN, bits_of, rewritten_bits
 from benchmarks.same_bits.workloads import Workload
 from paritrace.capture.session import Workload as Place
 from paritrace.capture.session import begin
@@ -44,6 +45,8 @@ def figures(name: str, place: Path) -> Iterator[dict[str, Any]]:
         with paritrace.trace(place / f"bits {level}", level=levels, steps=(0, 1000), diff=False):
             bits = bits_of(training)
         yield {"asked": "bits", "column": level, "bits": bits}
+    bits = rewritten_bits("RANKED", name, place / REWRITTEN, ranked_workloads, workloads)
+    yield {"asked": "bits", "column": REWRITTEN, "bits": bits}
     yield calls_row("bare", training, apart)
     for level, levels in LEVELS.items():
         with paritrace.trace(place / f"calls {level}", level=levels, steps=(0, 1000), diff=False):

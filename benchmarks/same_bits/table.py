@@ -9,12 +9,14 @@ import sys
 import tempfile
 from collections.abc import Iterable
 from pathlib import Path
+from types import ModuleType
 
 import numpy as np
 import torch
 from torch.distributed.tensor import DTensor
 
 import paritrace
+from benchmarks.same_bits import workloads
 from benchmarks.same_bits.workloads import WORKLOADS, Workload
 
 RESULTS = Path(__file__).parents[1] / "same_bits.md"
@@ -55,15 +57,18 @@ def captured_bits(workload: Workload, levels: tuple[str, ...], run: Path) -> str
         return bits_of(workload)
 
 
-def rewritten_bits(name: str, run: Path) -> str:
-    """The same with its call expressions observed; a run that recorded no call proves nothing, and has no bits."""
-    plain = sys.modules.pop(WORKLOADS[name].__module__)
+def rewritten_bits(attribute: str, name: str, run: Path, *modules: ModuleType) -> str:
+    """The same of a training in a table of the first module, all modules imported anew with their calls observed.
+
+    A run that recorded no call proves nothing, and has no bits.
+    """
+    plain = {module.__name__: sys.modules.pop(module.__name__) for module in modules}
     try:
         with paritrace.trace(run, level=REWRITTEN, steps=(0, 1000), diff=False):
-            trainings: dict[str, Workload] = vars(importlib.import_module(plain.__name__))["WORKLOADS"]
+            trainings: dict[str, Workload] = vars(importlib.import_module(modules[0].__name__))[attribute]
             bits = bits_of(trainings[name])
     finally:
-        sys.modules[plain.__name__] = plain
+        sys.modules.update(plain)
     journals = run.rglob("calls.jsonl")
     return bits if any(b'\n["c"' in journal.read_bytes() for journal in journals) else ""
 
@@ -75,7 +80,7 @@ def row(name: str, place: Path) -> dict[str, bool]:
     agree = {"bare again": bits_of(workload) == bare}
     for level, levels in LEVELS.items():
         agree[level] = captured_bits(workload, levels, place / level.replace(" ", "")) == bare
-    agree[REWRITTEN] = rewritten_bits(name, place / REWRITTEN) == bare
+    agree[REWRITTEN] = rewritten_bits("WORKLOADS", name, place / REWRITTEN, workloads) == bare
     return agree
 
 
