@@ -58,7 +58,7 @@ class RankFailure(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields
     stacks: str | None = None
 
 
-class FailureReport(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
+class FailureReport(Struct, frozen=True, forbid_unknown_fields=True):
     """`failures/GENERATION.json`. It holds the workload's own text: only its owner may read it (SE-22)."""
 
     session_id: str
