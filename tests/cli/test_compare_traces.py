@@ -5,10 +5,12 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner, Result
+from jsonschema import Draft202012Validator, ValidationError
 
 from paritrace.cli.entry import paritrace
 from paritrace.cli.output import ExitStatus
 from paritrace.errors import RequestError
+from tests.conftest import Golden
 from tests.inference.importers.kineto_reading import kernel, written
 
 
@@ -41,6 +43,21 @@ def test_the_document_names_both_files_and_the_exit_status_is_asked_for(traces: 
     assert compare(*traces).return_value == ExitStatus.DONE
     assert compare(*traces, "--exit-code").return_value == ExitStatus.DIFFERENCE
     assert compare(traces[0], traces[0], "--exit-code").return_value == ExitStatus.DONE
+
+
+def test_in18_the_document_is_that_of_its_schema_and_of_its_golden_file(
+    traces: tuple[str, str], golden: Golden, tmp_path: Path
+) -> None:
+    cut = tmp_path / "b" / "trace.json"
+    cut.write_text(cut.read_text()[:-2])
+    told = compare(*traces, "--json").output
+    schema = json.loads(CliRunner().invoke(paritrace, ["schema", "trace-comparison"], standalone_mode=False).output)
+    document = json.loads(told)
+    Draft202012Validator(schema).validate(document)
+    with pytest.raises(ValidationError):
+        Draft202012Validator(schema).validate(document | {"kernels": {}})
+    named = json.dumps(document, indent=2).replace(str(tmp_path), "FOLDER")
+    golden("inference/trace-comparison.json", named + "\n")
 
 
 def test_a_trace_that_ends_early_leaves_it_undetermined(traces: tuple[str, str], tmp_path: Path) -> None:

@@ -6,9 +6,9 @@ from shlex import quote
 from typing import TYPE_CHECKING
 
 import click
-from click.core import ParameterSource
 from msgspec import Struct
 
+from paritrace.cli.other_kinds import SHARED, form_of, options_beside
 from paritrace.cli.output import ExitStatus, note
 from paritrace.cli.report_options import Output
 from paritrace.errors import RequestError
@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from paritrace.attempts.result import AttemptsComparison
     from paritrace.reports.trajectories.document import Trajectories
 
-SHARED = frozenset({"base", "cand", "repeats", "output", "formats", "exit_code", "exit_zero", "as_json", "debug"})
-"""Parameters of `compare` that mean the same for attempts; every other one speaks of calls and tensors."""
 MANIFEST_HEAD_BYTES = 4096  # a manifest says what it is at its beginning
 MANIFEST_SAYS = re.compile(rb"""format["']?\s*:\s*["']?paritrace-attempts["'\s,}]""")
 FORMATS = ("text", "json", "markdown", "html")
@@ -75,11 +73,7 @@ def require_shared_options(context: click.Context) -> None:
     Raises:
         RequestError: Refused, `not_for_attempts`.
     """
-    given = [
-        parameter.opts[-1]
-        for parameter in context.command.params
-        if parameter.name not in SHARED and context.get_parameter_source(parameter.name) is ParameterSource.COMMANDLINE
-    ]
+    given = options_beside(context, SHARED | {"repeats"})
     if given:
         raise RequestError(
             f"these directories hold attempts, for which {', '.join(given)} means nothing",
@@ -103,7 +97,7 @@ def compare_directories(base: Path, cand: Path, asked: Asked) -> ExitStatus:
     from paritrace.reports.harmless import harmless
 
     require_scipy()
-    form = _form(asked.output)
+    form = form_of(asked.output, FORMATS, what="attempts are written")
     found = load_directories(base, cand, repeats=asked.repeats)
     for refusal in found.refused:
         note(f"not read: {harmless(str(refusal))}")
@@ -119,18 +113,6 @@ def compare_directories(base: Path, cand: Path, asked: Asked) -> ExitStatus:
     )
     deliver(compared, parts_of_directories(compared), output=asked.output.path, form=form)
     return _status(comparison) if asked.exit_code else ExitStatus.DONE
-
-
-def _form(output: Output) -> str | None:
-    """The one format that was asked for; None: as the suffix says, else text."""
-    wanted = ("json",) if output.as_json else output.files
-    if len(wanted) > 1 or not set(wanted) <= set(FORMATS) or output.to_github:
-        raise RequestError(
-            f"attempts are written in one of {', '.join(FORMATS)}",
-            code="no_such_format",
-            fix="give one --format, and with -o the file's name",
-        )
-    return wanted[0] if wanted else None
 
 
 def _noise(found: "Directories", comparison: "AttemptsComparison") -> "Noise | None":

@@ -4,8 +4,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
-from click.core import ParameterSource
 
+from paritrace.cli.other_kinds import SHARED, form_or_suffix, options_beside
 from paritrace.cli.output import ExitStatus
 from paritrace.cli.report_options import Output
 from paritrace.errors import RequestError
@@ -13,8 +13,6 @@ from paritrace.errors import RequestError
 if TYPE_CHECKING:
     from paritrace.session.segment_comparison import SegmentComparison
 
-SHARED = frozenset({"base", "cand", "output", "formats", "exit_code", "exit_zero", "as_json", "debug"})
-"""Parameters of `compare` that mean the same for sessions; every other one speaks of calls and tensors."""
 FORMATS = ("text", "json")
 
 
@@ -31,11 +29,7 @@ def require_session_options(context: click.Context) -> None:
     Raises:
         RequestError: Refused, `not_for_sessions`.
     """
-    given = [
-        parameter.opts[-1]
-        for parameter in context.command.params
-        if parameter.name not in SHARED and context.get_parameter_source(parameter.name) is ParameterSource.COMMANDLINE
-    ]
+    given = options_beside(context, SHARED)
     if given:
         raise RequestError(
             f"these directories are sessions, for which {', '.join(given)} means nothing",
@@ -54,7 +48,7 @@ def compare_two_sessions(base: Path, cand: Path, output: Output, *, exit_code: b
     """
     from paritrace.session.comparing import compare_sessions
 
-    form = _form(output)
+    form = form_or_suffix(output, FORMATS, what="sessions are compared")
     found = compare_sessions(base, cand)
     _deliver(found, (base, cand), output, form=form)
     return _status(found) if exit_code else ExitStatus.DONE
@@ -70,19 +64,6 @@ def _status(found: "SegmentComparison") -> ExitStatus:
         return ExitStatus.DIFFERENCE
     complete = agreements == {Agreement.EQUAL} and not found.alone and bool(found.states)
     return ExitStatus.DONE if complete else ExitStatus.UNDETERMINED
-
-
-def _form(output: Output) -> str:
-    wanted = ("json",) if output.as_json else output.files
-    if len(wanted) > 1 or not set(wanted) <= set(FORMATS) or output.to_github:
-        raise RequestError(
-            f"sessions are compared in one of {', '.join(FORMATS)}",
-            code="no_such_format",
-            fix="give one --format, and with -o the file's name",
-        )
-    if wanted:
-        return wanted[0]
-    return "json" if output.path is not None and output.path.suffix.lower() == ".json" else "text"
 
 
 def _deliver(found: "SegmentComparison", paths: tuple[Path, Path], output: Output, *, form: str) -> None:

@@ -4,8 +4,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
-from click.core import ParameterSource
 
+from paritrace.cli.other_kinds import SHARED, form_or_suffix, options_beside
 from paritrace.cli.output import ExitStatus
 from paritrace.cli.progress import progress
 from paritrace.cli.report_options import Output
@@ -15,8 +15,6 @@ from paritrace.errors import RequestError
 if TYPE_CHECKING:
     from paritrace.reports.kernel_screen import TracesCompared
 
-SHARED = frozenset({"base", "cand", "output", "formats", "exit_code", "exit_zero", "as_json", "debug"})
-"""Parameters of `compare` that mean the same for traces; every other one speaks of calls and tensors."""
 FORMATS = ("text", "json")
 
 
@@ -31,11 +29,7 @@ def require_trace_options(context: click.Context) -> None:
     Raises:
         RequestError: Refused, `not_for_traces`.
     """
-    given = [
-        parameter.opts[-1]
-        for parameter in context.command.params
-        if parameter.name not in SHARED and context.get_parameter_source(parameter.name) is ParameterSource.COMMANDLINE
-    ]
+    given = options_beside(context, SHARED)
     if given:
         raise RequestError(
             f"these files are traces, for which {', '.join(given)} means nothing",
@@ -55,7 +49,7 @@ def compare_traces(base: Path, cand: Path, output: Output, *, exit_code: bool) -
     from paritrace.inference.trace_reading import read_trace
     from paritrace.reports.kernel_screen import trace_ref, traces_compared
 
-    form = _form(output)
+    form = form_or_suffix(output, FORMATS, what="traces are compared")
     with progress() as stage:
         stage(f"reading {base}")
         baseline = read_trace(base)
@@ -68,20 +62,6 @@ def compare_traces(base: Path, cand: Path, output: Output, *, exit_code: bool) -
     if not exit_code or (kernels.alike and not (compared.baseline.stopped or compared.candidate.stopped)):
         return ExitStatus.DONE
     return ExitStatus.UNDETERMINED if kernels.alike else ExitStatus.DIFFERENCE
-
-
-def _form(output: Output) -> str:
-    """The one format that was asked for, else that of the file's suffix, else text."""
-    wanted = ("json",) if output.as_json else output.files
-    if len(wanted) > 1 or not set(wanted) <= set(FORMATS) or output.to_github:
-        raise RequestError(
-            f"traces are compared in one of {', '.join(FORMATS)}",
-            code="no_such_format",
-            fix="give one --format, and with -o the file's name",
-        )
-    if wanted:
-        return wanted[0]
-    return "json" if output.path is not None and output.path.suffix.lower() == ".json" else "text"
 
 
 def _deliver(compared: "TracesCompared", output: Output, *, form: str) -> None:

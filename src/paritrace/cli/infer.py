@@ -11,7 +11,7 @@ from paritrace.cli.infer_proxy import proxy
 from paritrace.cli.infer_reading import account, link, show
 from paritrace.cli.infer_requests import requests
 from paritrace.cli.options import FiniteRange, json_option
-from paritrace.cli.output import write_json, write_text
+from paritrace.cli.output import write_report
 
 if TYPE_CHECKING:
     from paritrace.inference.enveloping import SessionFacts
@@ -46,10 +46,7 @@ def init(run: Path, run_id: str | None, session: str, as_json: bool) -> None:
     from paritrace.reports.inference.screens import append_screen
 
     report = append_report(run, make(run, run_id=run_id, session=_facts(session)))
-    if as_json:
-        write_json(report)
-    else:
-        write_text(append_screen(report))
+    write_report(report, append_screen, as_json=as_json)
 
 
 @infer.command()
@@ -91,10 +88,7 @@ def append(  # noqa: PLR0913  one parameter per option of the synopsis
         options=AppendOptions(keep_going=keep_going, deadline_seconds=deadline),
     )
     report = append_report(run, committed)
-    if as_json:
-        write_json(report)
-    else:
-        write_text(append_screen(report))
+    write_report(report, append_screen, as_json=as_json)
 
 
 @infer.command()
@@ -106,10 +100,7 @@ def recover(run: Path, as_json: bool) -> None:
     from paritrace.reports.inference.screens import recover_screen
 
     report = recover_artifact(run)
-    if as_json:
-        write_json(report)
-    else:
-        write_text(recover_screen(report))
+    write_report(report, recover_screen, as_json=as_json)
 
 
 def _facts(session: str) -> "SessionFacts":

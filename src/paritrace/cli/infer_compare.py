@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from paritrace.cli.options import json_option
-from paritrace.cli.output import ExitStatus, write_json, write_text
+from paritrace.cli.output import ExitStatus, write_report
 
 if TYPE_CHECKING:
     from paritrace.inference.comparison.gates import GateOutcome
@@ -67,10 +67,7 @@ def compare(  # noqa: PLR0913  one parameter per option of the synopsis
     )
     first, second = (arm_of(one, source=source, objectives=asked.objectives) for one in (baseline, candidate))
     found = compared(first, second, asked)
-    if as_json:
-        write_json(found)
-    else:
-        write_text(comparison_screen(found))
+    write_report(found, comparison_screen, as_json=as_json)
     return _status(found.gates) if exit_code else ExitStatus.DONE
 
 

@@ -5,7 +5,7 @@ from pathlib import Path
 import click
 
 from paritrace.cli.options import json_option
-from paritrace.cli.output import write_json, write_text
+from paritrace.cli.output import write_report
 
 KINDS = ("trace", "log", "metrics", "spans", "client", "stormlog")
 _PATH = click.Path(path_type=Path)
@@ -50,10 +50,7 @@ def import_source(  # noqa: PLR0913  one parameter per option of the synopsis
         run, reader.open(asked), component=f"import:{reader.name}", run_id=head.run_id, session=of_session
     )
     report = append_report(run, imports.committed, account=imports.account)
-    if as_json:
-        write_json(report)
-    else:
-        write_text(append_screen(report))
+    write_report(report, append_screen, as_json=as_json)
 
 
 def _later(kind: str, later: Path | None) -> dict[str, str]:

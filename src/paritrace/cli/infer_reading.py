@@ -5,7 +5,7 @@ from pathlib import Path
 import click
 
 from paritrace.cli.options import json_option
-from paritrace.cli.output import note, write_json, write_text
+from paritrace.cli.output import note, write_report
 
 MODELS = ("tokens/1", "members/1")
 _PATH = click.Path(path_type=Path)
@@ -26,16 +26,10 @@ def link(run: Path, explain: str | None, as_json: bool) -> None:
     _repair(run)
     if explain is not None:
         explanation = explain_link(run, explain)
-        if as_json:
-            write_json(explanation)
-        else:
-            write_text(explanation_screen(explanation))
+        write_report(explanation, explanation_screen, as_json=as_json)
         return
     report = link_artifact(run)
-    if as_json:
-        write_json(report)
-    else:
-        write_text(link_screen(report))
+    write_report(report, link_screen, as_json=as_json)
 
 
 @click.command()
@@ -52,10 +46,7 @@ def account(run: Path, shares: str | None, as_json: bool) -> None:
 
     _repair(run)
     report = account_artifact(run, model=None if shares is None else ShareModel(shares))
-    if as_json:
-        write_json(report)
-    else:
-        write_text(account_screen(report))
+    write_report(report, account_screen, as_json=as_json)
 
 
 @click.command()
@@ -82,10 +73,7 @@ def show(run: Path, request: str | None, output: Path | None, as_json: bool) -> 
         _draw(run, output, as_json=as_json)
         return
     report = show_artifact(run)
-    if as_json:
-        write_json(report)
-    else:
-        write_text(show_screen(report))
+    write_report(report, show_screen, as_json=as_json)
 
 
 def _draw(run: Path, output: Path, *, as_json: bool) -> None:
@@ -94,10 +82,7 @@ def _draw(run: Path, output: Path, *, as_json: bool) -> None:
     from paritrace.reports.inference.trace_file import in_words, write_trace_file
 
     written = write_trace_file(run, output, cut=Cut(), files=LOCAL)
-    if as_json:
-        write_json(written)
-    else:
-        write_text("\n".join(in_words(written)))
+    write_report(written, lambda one: "\n".join(in_words(one)), as_json=as_json)
 
 
 def _repair(run: Path) -> None:
@@ -115,7 +100,4 @@ def _show_request(run: Path, request: str, *, as_json: bool) -> None:
 
     _repair(run)
     report = served_request(run, request)
-    if as_json:
-        write_json(report)
-    else:
-        write_text(request_screen(report))
+    write_report(report, request_screen, as_json=as_json)

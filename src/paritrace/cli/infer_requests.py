@@ -5,7 +5,7 @@ from pathlib import Path
 import click
 
 from paritrace.cli.options import json_option
-from paritrace.cli.output import write_json, write_text
+from paritrace.cli.output import write_report
 
 
 @click.command()
@@ -17,7 +17,4 @@ def requests(run: Path, as_json: bool) -> None:
     from paritrace.reports.inference.requests_screen import requests_screen
 
     report = requests_of(run)
-    if as_json:
-        write_json(report)
-    else:
-        write_text(requests_screen(report))
+    write_report(report, requests_screen, as_json=as_json)

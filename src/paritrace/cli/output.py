@@ -3,12 +3,16 @@
 import json
 import os
 import sys
+from collections.abc import Callable
 from contextlib import suppress
 from enum import IntEnum
+from typing import TypeVar
 
 import click
 
 from paritrace.errors import ParitraceError
+
+Document = TypeVar("Document")
 
 
 class ExitStatus(IntEnum):
@@ -58,6 +62,14 @@ def write_json_bytes(document: bytes) -> None:
 def write_text(text: str) -> None:
     """Print text for a person on stdout."""
     click.echo(text)
+
+
+def write_report(document: Document, screen: Callable[[Document], str], /, *, as_json: bool) -> None:
+    """Print a document as JSON, or what a person sees of it; the screen is made only then."""
+    if as_json:
+        write_json(document)
+    else:
+        write_text(screen(document))
 
 
 class Printed:

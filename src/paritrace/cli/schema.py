@@ -86,6 +86,8 @@ FORMATS = {
     ),
     "infer-requests": Format(("paritrace.inference.requests_report:RequestsReport",), "`infer requests --json`"),
     "infer-recover": Format(("paritrace.inference.result:RecoverReport",), "`infer recover --json`"),
+    "infer-trace": Format(("paritrace.reports.inference.trace_file:TraceFile",), "`infer show -o FILE --json`"),
+    "trace-comparison": Format(("paritrace.reports.kernel_screen:TracesCompared",), "`compare TRACE TRACE --json`"),
     "catalog": Format(("paritrace.runs.catalog:Catalog",), "`runs ls --json`"),
     "run-summary": Format(("paritrace.runs.showing:RunSummary",), "`runs show --json`"),
     "session": Format(("paritrace.session.directory:SessionRecord",), "session.json of a resident session's directory"),
