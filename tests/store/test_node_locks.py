@@ -11,8 +11,11 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from paritrace.clock import rfc3339
 from paritrace.errors import HostError
 from paritrace.evidence.ids import ProcessIdentity
+from paritrace.files import LOCAL
+from paritrace.files.holders import holders_of
 from paritrace.process.identity import own_identity
 from paritrace.store.node_locks import node_lock, rank_lock
 from paritrace.testing.clocks import ManualClock
@@ -156,3 +159,43 @@ def test_a_forked_child_does_not_keep_the_lock(tmp_path: Path) -> None:
     finally:
         os.close(writer)
         os.waitpid(child, 0)
+
+
+def told_timeout(folder: Path, owner: ProcessIdentity) -> HostError:
+    with pytest.raises(HostError) as caught, rank_lock(folder, 0, owner=owner, clock=ManualClock()):
+        pass
+    assert caught.value.code == "lock_timeout"
+    return caught.value
+
+
+@pytest.mark.slow
+def test_st7_a_lock_timeout_names_pid_host_boot_time_and_command(tmp_path: Path) -> None:
+    with holder(tmp_path) as pid:
+        error = told_timeout(tmp_path, own_identity())
+        here = own_identity()
+        since = rfc3339((tmp_path / "rank-0.lock").stat().st_mtime_ns)
+        assert f"by process {pid} of {here.host} (boot {here.boot_id}) since {since}" in error.message
+        if not Path("/proc/locks").read_text():  # gVisor and other kernels show none
+            pytest.skip("this kernel shows no locks, so the command of the holder is not known")
+        assert error.message.partition(since)[2].startswith(f": {sys.executable} -c")
+        assert "let that process end" in error.fix
+
+
+def test_st7_a_holder_without_a_readable_mark_is_told_as_far_as_the_kernel_shows_it(tmp_path: Path) -> None:
+    with rank_lock(tmp_path, 0, owner=OWNER):
+        (tmp_path / "rank-0.lock").write_bytes(b'{"host":"ho')
+        error = told_timeout(tmp_path, OWNER)
+    shown = holders_of((tmp_path / "rank-0.lock").stat())
+    assert shown == ()  # let go
+    if f"by process {os.getpid()}: " not in error.message:
+        assert "fuser" in error.fix
+
+
+def test_st7_a_lock_of_the_kernel_without_any_mark_names_its_process(tmp_path: Path) -> None:
+    path = tmp_path / "x.lock"
+    with LOCAL.locked(path):
+        seen = holders_of(path.stat())
+        with pytest.raises(HostError) as caught, LOCAL.locked(path, wait_seconds=0.0):
+            pass
+    assert seen in ((os.getpid(),), ())
+    assert (f"by process {os.getpid()}: " in caught.value.message) is bool(seen)

@@ -14,7 +14,7 @@ from paritrace.evidence import codec
 from paritrace.evidence.ids import ProcessIdentity
 from paritrace.files import LOCAL, Files
 from paritrace.runs.intent_records import INTENT_FORMAT, VERSION, Extending, Intent, Recovery, Replacing
-from paritrace.store.node_locks import require_own_machine
+from paritrace.store.node_locks import holder_in_words, require_own_machine
 
 INTENT_NAME = ".intent.json"
 LOCK_NAME = ".intent.lock"
@@ -54,7 +54,7 @@ def changing(
         require_own_machine(mark, process, path=path)
 
     mark = msgspec.json.encode(process)
-    with files.locked_by(path, mark, admits=admits, clock=clock, wait_seconds=WAIT_SECONDS):
+    with files.locked_by(path, mark, admits=admits, told=holder_in_words, clock=clock, wait_seconds=WAIT_SECONDS):
         yield recover(folder, files=files)
 
 

@@ -61,7 +61,7 @@ def _owned(
         require_own_machine(mark, owner, path=path)
 
     mark = msgspec.json.encode(owner)
-    with files.locked_by(path, mark, admits=admits, clock=clock, wait_seconds=wait_seconds):
+    with files.locked_by(path, mark, admits=admits, told=holder_in_words, clock=clock, wait_seconds=wait_seconds):
         yield
 
 
@@ -71,9 +71,8 @@ def require_own_machine(mark: bytes, owner: ProcessIdentity, *, path: Path) -> N
     A mark of this host or of this boot is that of a process whose end the kernel has seen, since it gave us the lock;
     one that cannot be read was cut off by a kill.
     """
-    try:
-        holder = msgspec.json.decode(mark, type=ProcessIdentity)
-    except (msgspec.DecodeError, UnicodeDecodeError):
+    holder = _holder(mark)
+    if holder is None:
         return
     same_boot = not isinstance(owner.boot_id, Gap) and holder.boot_id == owner.boot_id
     if holder.host == owner.host or same_boot:
@@ -83,3 +82,19 @@ def require_own_machine(mark: bytes, owner: ProcessIdentity, *, path: Path) -> N
         code="lock_of_another_host",
         fix=f"staging must be on a disk of this machine; if that process has ended, remove {path}",
     )
+
+
+def holder_in_words(mark: bytes) -> str:
+    """Return who a mark says holds the lock; empty where it cannot be read."""
+    holder = _holder(mark)
+    if holder is None:
+        return ""
+    boot = "" if isinstance(holder.boot_id, Gap) else f" (boot {holder.boot_id})"
+    return f"process {holder.pid} of {holder.host}{boot}"
+
+
+def _holder(mark: bytes) -> ProcessIdentity | None:
+    try:
+        return msgspec.json.decode(mark, type=ProcessIdentity)
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        return None
