@@ -237,7 +237,7 @@ class Client:
         """Wait until no steps are pending: the run has ended, was stopped or has failed. Return the status then."""
         at = self.cursor()
         status = self.status()
-        while status.target is not None or status.state is RankState.LOADING:
+        while status.target is not None or status.state is RankState.LOADING or is_being_reported(status):
             at = self.events(at, wait_seconds=1.0).cursor
             status = self.status()
         return status
@@ -285,6 +285,11 @@ def not_applied(reply: Reply, /) -> NotAppliedError:
     )
     error.reply = reply
     return error
+
+
+def is_being_reported(status: Status, /) -> bool:
+    """Say whether a failure has happened whose cause is not judged yet: for a second or two."""
+    return status.state is RankState.ERROR and status.root_cause is None
 
 
 def _wait(until: float | None) -> float:

@@ -29,7 +29,7 @@ def progress_words(status: Status, /) -> str:
 
 def trouble_words(status: Status, /) -> str:
     """Return what ended a session's work, a line for each reason."""
-    lines = [f"error; root cause: {status.root_cause or 'undetermined'}"]
+    lines = [f"error; root cause: {status.root_cause or 'is being looked for'}"]
     lines += [
         f"    - {'coordinator' if one.rank < 0 else f'rank {one.rank}'}: {one.words} [{one.code}]"
         for one in status.error

@@ -27,7 +27,7 @@ class Configurations:
         if not is_object(document):
             return
         self.requested = requested_of(document)
-        data = msgspec_json.format(msgspec_json.encode(document)) + b"\n"
+        data = msgspec_json.format(msgspec_json.encode({**document, "revision": revision})) + b"\n"
         self._files.write_once(config_path(self._directory, revision), data)
 
     def last_requested(self, revision: int) -> Body:

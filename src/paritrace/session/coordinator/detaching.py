@@ -11,7 +11,7 @@ from msgspec import json as msgspec_json
 
 from paritrace.errors import HostError, Outcome, ParitraceError
 from paritrace.files import LOCAL
-from paritrace.session.client import Client
+from paritrace.session.client import Client, is_being_reported
 from paritrace.session.coordinator.opening_request import Opening
 from paritrace.session.coordinator.owning import require_session_or_empty
 from paritrace.session.coordinator.serving import checked_bounds
@@ -42,7 +42,7 @@ def start_detached(opening: Opening, /, *, tell: Callable[[str], None]) -> Statu
             if process.poll() is not None:
                 raise _not_started(opening)
             status = _status(session, process.pid)
-            if status is not None and status.state is not RankState.LOADING:
+            if status is not None and status.state is not RankState.LOADING and not is_being_reported(status):
                 return status
             if status is not None:
                 tell(

@@ -3,16 +3,20 @@
 import secrets
 import shutil
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from pathlib import Path
 
 from msgspec import Struct
 
+from paritrace.clock import Clock
+from paritrace.files import Files
 from paritrace.session.commands import Body
 from paritrace.session.coordinator.opening_request import Opening
 from paritrace.session.directory import GROUP
 from paritrace.session.engines.seam import Engine, ExitEvidence, FromEngine, RankSpec
-from paritrace.session.messages import Halt, Joined, encoded
+from paritrace.session.failure import FailureReport
+from paritrace.session.messages import Joined
+from paritrace.session.stopping import Failing, Stopped, stop_failed
 
 MakeEngine = Callable[[], Engine]
 
@@ -85,25 +89,22 @@ class Generations:
             if not self._ended:
                 self._engine.wake()
 
-    def evidence(self) -> dict[int, ExitEvidence]:
-        """Return what is known of every rank's process now."""
-        return {} if self._spec is None else {rank: self._engine.exit_evidence(rank) for rank in self.numbers}
+    def evidence(self, rank: int) -> ExitEvidence | None:
+        """Return what is known of a rank's process now; None where none was ever started."""
+        return None if self._spec is None else self._engine.exit_evidence(rank)
 
     def living(self) -> tuple[int, ...]:
         """Return the ranks whose end is not known."""
-        return tuple(rank for rank, one in self.evidence().items() if one.wait is None)
+        known = ((rank, self.evidence(rank)) for rank in self.numbers)
+        return tuple(rank for rank, one in known if one is not None and one.wait is None)
 
-    def halt(self, why: str) -> Mapping[int, str]:
-        """Take the stacks of those that live, then tell all to leave; where they are ours, by signal, too."""
+    def stop_failed(
+        self, failing: Failing, *, files: Files, reported: Callable[[FailureReport], None], clock: Clock
+    ) -> Stopped | None:
+        """Report a failure and end the ranks (`session.stopping`); None where none was ever started."""
         if self._spec is None:
-            return {}
-        living = self.living()
-        stacks = self._engine.dump_stacks(living)
-        for rank in living:
-            self._engine.send(rank, encoded(Halt(self._spec.generation, why)))
-            if self.stops_ranks:
-                self._engine.terminate(rank)
-        return stacks
+            return None
+        return stop_failed(self._engine, failing, files=files, reported=reported, clock=clock)
 
     def kill(self) -> None:
         """End what has not ended, where it is ours."""

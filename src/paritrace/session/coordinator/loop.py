@@ -12,11 +12,10 @@ from paritrace.session.commands import Body
 from paritrace.session.coordinator.books import METRICS, Books
 from paritrace.session.coordinator.configurations import Configurations
 from paritrace.session.coordinator.desk import Desk
-from paritrace.session.coordinator.ending import words_of
+from paritrace.session.coordinator.failing import FailedGeneration
 from paritrace.session.coordinator.generations import Generations, Started
 from paritrace.session.coordinator.ledger import Ledger
 from paritrace.session.coordinator.snapshot import Seen
-from paritrace.session.coordinator.stopping import Stopping
 from paritrace.session.coordinator.timers import Timers
 from paritrace.session.coordinator_events import (
     CoordinatorAction,
@@ -37,6 +36,7 @@ from paritrace.session.coordinator_events import (
 from paritrace.session.coordinator_machine import step
 from paritrace.session.coordinator_record import Coordinator
 from paritrace.session.engines.seam import FromEngine
+from paritrace.session.failure import exit_words
 from paritrace.session.journal import EXIT
 from paritrace.session.messages import Answer, Beat, Ended, FromRank, Joined, encoded, from_rank
 
@@ -53,7 +53,7 @@ class Parts(msgspec.Struct, frozen=True):
     ledger: Ledger
     desk: Desk
     configurations: Configurations
-    stopping: Stopping
+    failed: FailedGeneration
     keep: Callable[[Keep], Written]
     beginning: Callable[[StartRanks, Coordinator], Started]
 
@@ -77,15 +77,13 @@ class Loop:
 
     def turn(self) -> None:
         """Wait for the next thing that happens, and take in all that has."""
-        seconds = min(self._timers.next_in(LOOKED_AT_EVERY_SECONDS), self._parts.stopping.next_in())
-        for brought in self._parts.generations.receive(seconds):
+        for brought in self._parts.generations.receive(self._timers.next_in(LOOKED_AT_EVERY_SECONDS)):
             for event in self._from_engine(brought):
                 self.take(event)
         for event in self._inbox():
             self.take(event)
         for timer in self._timers.due():
             self.take(Elapsed(timer))
-        self._parts.stopping.look()
         self._publish()
 
     def take(self, event: CoordinatorEvent) -> None:
@@ -99,6 +97,9 @@ class Loop:
         self._publish()
         for action in actions:
             self._perform(action)
+        for action in actions:  # last, since it takes seconds: whoever waits has been told by then
+            if isinstance(action, FailStop):
+                self._stop(action)
 
     def _publish(self) -> None:
         parts = self._parts
@@ -109,8 +110,8 @@ class Loop:
                 machine=self.machine,
                 heard_ns=dict(self._heard_ns),
                 warnings=parts.books.warnings,
-                root_cause=parts.stopping.root_cause,
-                failure_report=parts.stopping.report,
+                root_cause=parts.failed.root_cause,
+                failure_report=parts.failed.report,
             )
         )
 
@@ -140,8 +141,8 @@ class Loop:
         yield Heard(brought.rank, message)
 
     def _gone(self, rank: int) -> Gone:
-        evidence = self._parts.generations.evidence().get(rank)
-        words = words_of(evidence)
+        evidence = self._parts.generations.evidence(rank)
+        words = "it was not started" if evidence is None else exit_words(evidence)
         self._line(EXIT, {"rank": rank, "words": words, "step": self.machine.ranks[rank].step})
         return Gone(rank, words, self.machine.generation)
 
@@ -182,15 +183,21 @@ class Loop:
             case Keep():
                 self._pending.put(parts.keep(action))
             case FailStop():
-                parts.stopping.begin(action, self.machine)
+                pass  # done last, by `_take_one`
             case StartRanks():
                 self._start(action)
             case _:
                 assert_never(action)
 
+    def _stop(self, action: FailStop) -> None:
+        brought = self._parts.failed.stop(action, self.machine, self._heard_ns, reported=self._publish)
+        for one in brought:
+            for event in self._from_engine(one):
+                self._pending.put(event)
+
     def _start(self, action: StartRanks) -> None:
         parts = self._parts
-        parts.stopping.forget()
+        parts.failed.forget()
         self._heard_ns.clear()
         try:
             parts.generations.start(parts.beginning(action, self.machine))

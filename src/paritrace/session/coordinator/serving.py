@@ -21,6 +21,7 @@ from paritrace.session.coordinator.books import Books
 from paritrace.session.coordinator.configurations import Configurations
 from paritrace.session.coordinator.desk import Desk
 from paritrace.session.coordinator.engines import engine_of
+from paritrace.session.coordinator.failing import FailedGeneration
 from paritrace.session.coordinator.generations import Generations
 from paritrace.session.coordinator.http.serving import Serving
 from paritrace.session.coordinator.interrupts import closing_on_signals
@@ -30,7 +31,6 @@ from paritrace.session.coordinator.loop import Loop, Parts
 from paritrace.session.coordinator.opening_request import Opening
 from paritrace.session.coordinator.owning import owned, write_session, write_token
 from paritrace.session.coordinator.ring import Ring
-from paritrace.session.coordinator.stopping import Stopping
 from paritrace.session.coordinator.trying import tried
 from paritrace.session.coordinator_events import Keep, Opened, Written
 from paritrace.session.coordinator_machine import began
@@ -190,7 +190,9 @@ def _loop(begun: _Owned, generations: Generations, *, clock: Clock) -> tuple[Loo
         ledger=begun.ledger,
         desk=desk,
         configurations=configurations,
-        stopping=Stopping(generations, record.bounds, clock=clock),
+        failed=FailedGeneration(
+            generations, books, session_id=record.session_id, directory=opening.directory, clock=clock
+        ),
         keep=keeping,
         beginning=beginnings.of,
     )

@@ -88,8 +88,8 @@ def _state(machine: Coordinator, agreed: RankState) -> RankState:
 
 
 def _step(machine: Coordinator) -> int:
-    """Where all ranks have come to: while steps go on, the lowest that a rank has said."""
-    if machine.target is None:
+    """Where all ranks have come to: while steps go on, and after a failure, the lowest that a rank has said."""
+    if machine.target is None and machine.phase is not Phase.ERROR:
         return machine.step
     return max(machine.step, min(known.step for known in machine.ranks))
 
