@@ -40,7 +40,7 @@ from paritrace.runs.attaching import JSON_DOCUMENT
 from paritrace.runs.attendance import CAPTURED_RANKS
 from paritrace.runs.draws import PERTURB_SEED
 from paritrace.runs.envelope import AttachmentKind, Receipt, Role, SessionStatus
-from paritrace.runs.launch import launch_of
+from paritrace.runs.launch import Launch, launch_of
 from paritrace.runs.opening import SessionRequest, begin_session
 from paritrace.runs.request import TITLE, RunRequest, encode_request
 from paritrace.runs.session import OpenSession
@@ -57,13 +57,15 @@ DRAIN_SECONDS = 10.0  # of the 30 s that launchers leave between SIGTERM and SIG
 
 @dataclass(frozen=True, kw_only=True)
 class Workload:
-    """What is being captured: its root folder, its main script (absolute; None in a notebook), its arguments, and what
-    `paritrace run` was asked for (None where nothing can start it again, as in a notebook)."""
+    """What is being captured: its root folder, its main script (absolute; None in a notebook), its arguments, what
+    `paritrace run` was asked for (None where nothing can start it again, as in a notebook), and which rank of which
+    start this is (None: as the launcher's variables say)."""
 
     root: Path
     main: Path | None
     argv: tuple[str, ...]
     request: RunRequest | None = None
+    launch: Launch | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -292,7 +294,7 @@ def begin(
         EvidenceError, RequestError: Refused, as `runs.opening.begin_session` says.
     """
     _require_torch()
-    request = _request(settings, staged)
+    request = _request(settings, staged, workload.launch)
     require_mesh(settings.mesh, world_size=request.launch.world_size)
     session = begin_session(run_dir, request, files=files, clock=clock)
     if staged is not None:
@@ -359,9 +361,9 @@ def _require_torch() -> None:
         )
 
 
-def _request(settings: CaptureSettings, staged: StagedRank | None) -> SessionRequest:
+def _request(settings: CaptureSettings, staged: StagedRank | None, given: Launch | None) -> SessionRequest:
     process = own_identity()
-    launch = launch_of(os.environ, process=process)
+    launch = launch_of(os.environ, process=process) if given is None else given
     return SessionRequest(
         role=Role.TRAINING if launch.world_size == 1 else Role.RANK,
         launch=launch,

@@ -318,9 +318,9 @@ def _take_in(turn: Turn, answer: Answer) -> None:
             "checkpoint",
             durable=True,
             event="loaded",
-            name=under.body.get("checkpoint"),
+            name=answer.facts.get("name", under.body.get("checkpoint")),
             step=answer.step,
-            digest=under.digest,
+            digest=answer.facts.get("digest", under.digest),  # the checkpoint's own; what ranks agree on is the state's
         )
     elif kind is Kind.PREVIEW:
         turn.change(previews=turn.state.previews + 1)

@@ -26,13 +26,14 @@ from paritrace.session.coordinator.generations import Generations
 from paritrace.session.coordinator.http.serving import Serving
 from paritrace.session.coordinator.interrupts import closing_on_signals
 from paritrace.session.coordinator.journaling import JournalWriter
+from paritrace.session.coordinator.keeping import Keeping
 from paritrace.session.coordinator.ledger import Ledger
 from paritrace.session.coordinator.loop import Loop, Parts
 from paritrace.session.coordinator.opening_request import Opening
 from paritrace.session.coordinator.owning import owned, write_session, write_token
 from paritrace.session.coordinator.ring import Ring
 from paritrace.session.coordinator.trying import tried
-from paritrace.session.coordinator_events import Keep, Opened, Written
+from paritrace.session.coordinator_events import Opened
 from paritrace.session.coordinator_machine import began
 from paritrace.session.coordinator_record import COORDINATOR
 from paritrace.session.directory import SessionRecord
@@ -193,7 +194,7 @@ def _loop(begun: _Owned, generations: Generations, *, clock: Clock) -> tuple[Loo
         failed=FailedGeneration(
             generations, books, session_id=record.session_id, directory=opening.directory, clock=clock
         ),
-        keep=keeping,
+        keep=Keeping(Path(opening.directory)),
         beginning=beginnings.of,
     )
     loops.append(Loop(machine, parts, clock=clock))
@@ -213,7 +214,3 @@ def _settle_what_is_left(ledger: Ledger, loop: Loop) -> None:
                 reasons=(Reason(COORDINATOR, "closed", "the session is closed"),),
             )
         )
-
-
-def keeping(action: Keep) -> Written:
-    return Written(action.command_id, ok=False, words="this coordinator keeps no checkpoints")

@@ -1,7 +1,7 @@
-"""What is done between two steps beside the commands: a run begins, ends, and what it brings with it (SE-10, SE-24)."""
+"""What is done between two steps beside the commands: runs begin and end; captures, autosaves, previews by cadence."""
 
 from paritrace.session.commands import Body
-from paritrace.session.rank import running
+from paritrace.session.rank import capturing, previewing, running, saving
 from paritrace.session.rank.place import Place
 from paritrace.session.rank.stepping import NEVER, Gate
 from paritrace.session.rank_events import Do
@@ -15,23 +15,51 @@ class BetweenSteps:
         self.gate: Gate | None = None
 
     def due(self) -> int:
-        return NEVER
+        """The lowest step at which one of them has something to do."""
+        place = self._place
+        every = place.run.preview_every if place.run is not None and place.rank == 0 else 0
+        return min(
+            capturing.due(place),
+            _next_multiple(place.step, place.spec.autosave_every),
+            _next_multiple(place.step, every),
+        )
 
     def arrived(self, step: int) -> None:
-        self._place.step = step
+        """Steps below `step` are done: what is due by cadence is due by the step's number, so on all ranks alike."""
+        place = self._place
+        place.step = step
+        capturing.arrived(place, step)
+        if place.run is None or step == place.run.first_step:
+            return
+        if place.spec.autosave_every and step % place.spec.autosave_every == 0:
+            saving.autosave(place)
+        if place.run.preview_every and step % place.run.preview_every == 0 and place.previews_disabled is None:
+            previewing.by_cadence(place)
 
     def departs(self, step: int) -> None:
         place = self._place
         assert self.gate is not None
         place.step, (place.epoch, _) = step, self.gate.admitted
-        running.begin_if_admitted(place, step)
+        if running.begin_if_admitted(place, step):
+            place.previews_disabled = None
+        capturing.departs(place, step)
 
     def ended(self, step: int) -> Body:
-        running.end(self._place)
-        return {}
+        """The run is at its target: its schedule leaves no trace, and the save on pause is made before it is told."""
+        place = self._place
+        run = running.end(place)
+        if run is not None and run.autosave:
+            saving.autosave(place)
+        live = place.is_live_as
+        return {} if live is None else {"checkpoint": saving.digest_now(place, live).facts}
 
     def done(self, item: Do) -> None:
+        """What follows a command while nobody waits for it: the save on pause after a stop."""
         place = self._place
         owed, place.owed = place.owed, []
         for one in owed:
             one()
+
+
+def _next_multiple(step: int, every: int) -> int:
+    return NEVER if every == 0 else (step // every + 1) * every

@@ -2,6 +2,7 @@
 
 import sys
 
+from paritrace.session.rank import capturing
 from paritrace.session.rank.place import Outcome, Place, Task
 
 
@@ -19,6 +20,7 @@ class Closing:
         self.done = True
         place.context.enter("closing")
         try:
+            capturing.end(place)
             if place.workload is not None:
                 place.workload.close(place.context)
         finally:

@@ -3,7 +3,8 @@
 from typing import NoReturn
 
 from paritrace.errors import ParitraceError
-from paritrace.session.rank import running
+from paritrace.session.commands import Reason
+from paritrace.session.rank import configuring, running
 from paritrace.session.rank.place import Place
 from paritrace.session.rank.stepping import Gate
 
@@ -31,5 +32,16 @@ def take(gate: Gate, place: Place, step: int) -> None:
     try:
         place.context.metrics = (step, place.workload.step(place.context, step))
     except Exception as error:  # noqa: BLE001  the workload's own code: whatever it raises is told, and work ends
-        gate.broke(step, place.reasons_of(error, code="step_raised"))
+        reasons = place.reasons_of(error, code="step_raised")
+        gate.broke(step, (*reasons, *_put_back(place)))
     place.steps_taken += 1
+    place.before = None
+
+
+def _put_back(place: Place) -> tuple[Reason, ...]:
+    """Values whose first step did not come to its end are put back, and it is said (SE-33)."""
+    try:
+        words = configuring.put_back(place)
+    except Exception as error:  # noqa: BLE001  the workload's own code, after it has failed already
+        return place.reasons_of(error, code="not_put_back")
+    return () if words is None else (place.reason("values_put_back", words),)

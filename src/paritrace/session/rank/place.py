@@ -8,6 +8,8 @@ from typing import Any
 from msgspec import Struct, field
 from msgspec import json as msgspec_json
 
+from paritrace.capture.session import Capture
+from paritrace.evidence.calls import Level
 from paritrace.evidence.digests import sha256_hex
 from paritrace.files import LOCAL, Files
 from paritrace.session.commands import Body, Reason
@@ -79,6 +81,16 @@ class RunHeld(Struct, frozen=True):
     preview_options: Body = field(default_factory=dict[str, Any])
 
 
+class Armed(Struct, frozen=True):
+    """A capture of the next steps: asked for, and once its first step has begun, under way."""
+
+    name: str
+    levels: frozenset[Level]
+    steps: int
+    first_step: int | None = None
+    capture: Capture | None = None
+
+
 class Place:
     """What the functions of a rank share. Everything is written on the work thread.
 
@@ -107,7 +119,10 @@ class Place:
         self.step = 0  # steps below it are done
         self.steps_taken = 0
         self.owed: list[Callable[[], None]] = []  # done after a command is told, while nobody waits
+        self.armed: Armed | None = None
         self.preview: Body = {}
+        self.rendering = False  # a preview is being written beside the steps
+        self.previews_disabled: str | None = None  # why, for this run (SE-10)
 
     @property
     def rank(self) -> int:
@@ -185,11 +200,18 @@ class Task:
         self.place = place
         self.command_id = item.command_id
         self.body = item.body
-        self.released = False
+        self._num_releases = 0
 
     def releases(self) -> None:
-        """Something resident changes now: from here on a fault is fatal (SE-7)."""
-        self.released = True
+        """Something resident changes in the next call: from here on a fault is fatal (SE-7)."""
+        self._num_releases += 1
+
+    def released(self, error: Exception, /) -> bool:
+        """Whether something resident may have changed when this was raised: the first call that changes anything may
+        say that it has not."""
+        if isinstance(error, Declined):
+            return False
+        return self._num_releases > (1 if isinstance(error, Unchanged) else 0)
 
     def only(self, *keys: str) -> None:
         """Refuse a body with other keys than these. Raises Declined."""

@@ -55,9 +55,3 @@ def end(place: Place) -> RunHeld | None:
     run, place.run = place.run, None
     place.context.schedule(None)
     return run
-
-
-def stop(task: Task) -> Outcome:
-    """The rank is parked with its device drained already; what is left of its run is given up."""
-    end(task.place)
-    return Outcome(facts={"drained": True, "step": task.place.step})

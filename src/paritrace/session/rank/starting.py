@@ -1,7 +1,8 @@
 """How a workload becomes resident: checked, loaded, built, told of (SE-1, SE-34)."""
 
 from paritrace.session.commands import Body
-from paritrace.session.rank.place import Declined, InputsHeld, Place
+from paritrace.session.rank import configuring, loading, supplying
+from paritrace.session.rank.place import Declined, Place
 from paritrace.session.workload import InputSet
 
 
@@ -13,13 +14,20 @@ def start(place: Place) -> Body:
         missing = tuple(workload.check(context))
         if missing:
             raise Declined(*(place.reason("check_failed", words) for words in missing))
+    chosen = loading.start_from(place)
+    configuring.first(place, None if chosen is None else chosen[1].manifest.origin.values)
     context.enter("loading")
     told = workload.load(context)
-    place.inputs = InputsHeld(known=told if isinstance(told, InputSet) else None)
+    supplying.hold(place, told if isinstance(told, InputSet) else None, generation=0)
     context.enter("building")
     workload.build(context)
+    resumed = {}
+    if chosen is not None:
+        context.enter("resuming")
+        resumed = {**loading.resume(place, chosen[0]), **chosen[2]}
     if place.can("release_setup"):
         workload.release_setup(context)
     context.enter("")
     digest = place.state_digest
-    return {"inputs": place.inputs.facts, **({} if digest is None else {"state_digest": digest})}
+    facts: Body = {"inputs": place.inputs.facts, "config": configuring.told(place), **resumed}
+    return facts if digest is None else {**facts, "state_digest": digest}

@@ -253,8 +253,10 @@ class Gate:
 
     def _done(self, item: Do, step: int) -> int:
         done = self._perform(item)
-        step = step if done.step is None else done.step
         with self._lock:
+            if done.step is not None:  # what was admitted was admitted from another step on
+                step = self._limit = done.step
+                self._owes_word = False
             self._next = step
             self._moved_ns = self._now()
         self._tell(done)

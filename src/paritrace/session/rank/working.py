@@ -5,16 +5,41 @@ from types import MappingProxyType
 
 from paritrace.session.commands import Kind
 from paritrace.session.messages import RoundName
-from paritrace.session.rank import running
+from paritrace.session.rank import capturing, configuring, loading, previewing, running, saving, supplying
 from paritrace.session.rank.closing import Closing, close
-from paritrace.session.rank.place import Declined, Outcome, Place, Task
+from paritrace.session.rank.place import Outcome, Place, Task
 from paritrace.session.rank_events import Do, Done
-from paritrace.session.workload import Unchanged
+
+
+def stop(task: Task) -> Outcome:
+    """The rank is parked, its device drained: what is left of its run is given up. The save on pause follows."""
+    place = task.place
+    run = running.end(place)
+    if run is None or run.autosave:
+        place.owed.append(lambda: saving.autosave(place))
+    return Outcome(facts={"drained": True, "step": place.step})
+
 
 _DOES: MappingProxyType[tuple[Kind, RoundName], Callable[[Task], Outcome]] = MappingProxyType(
     {
         (Kind.RUN, RoundName.VOTE): running.vote,
-        (Kind.STOP, RoundName.ACT): running.stop,
+        (Kind.STOP, RoundName.ACT): stop,
+        (Kind.CONFIGURE, RoundName.VOTE): configuring.vote,
+        (Kind.CONFIGURE, RoundName.ACT): configuring.act,
+        (Kind.REBUILD, RoundName.VOTE): configuring.vote_rebuild,
+        (Kind.REBUILD, RoundName.ACT): configuring.act_rebuild,
+        (Kind.SAVE, RoundName.VOTE): saving.vote,
+        (Kind.SAVE, RoundName.ACT): saving.act,
+        (Kind.LOAD, RoundName.VOTE): loading.vote,
+        (Kind.LOAD, RoundName.ACT): loading.act,
+        (Kind.INPUTS, RoundName.PREPARE): supplying.prepare,
+        (Kind.INPUTS, RoundName.VOTE): supplying.vote,
+        (Kind.INPUTS, RoundName.ACT): supplying.act,
+        (Kind.INPUTS, RoundName.PUBLISH): supplying.publish,
+        (Kind.PREVIEW, RoundName.VOTE): previewing.vote,
+        (Kind.PREVIEW, RoundName.ACT): previewing.act,
+        (Kind.CAPTURE, RoundName.VOTE): capturing.vote,
+        (Kind.CAPTURE, RoundName.ACT): capturing.act,
     }
 )
 
@@ -31,15 +56,12 @@ class Working:
         task = Task(self._place, item)
         try:
             outcome = self._function(item)(task)
-        except (Declined, Unchanged) as refusal:
-            return self._not_done(item, refusal, released=False)
         except Exception as error:  # noqa: BLE001  the workload's own code: whatever it raises is its answer
-            return self._not_done(item, error, released=task.released)
+            return self._not_done(item, error, released=task.released(error))
         return Done(
             item.command_id,
             item.name,
             ok=True,
-            released=task.released,
             digest=outcome.digest,
             config_revision=outcome.config_revision,
             step=outcome.step,
@@ -63,5 +85,5 @@ def _abort(task: Task) -> Outcome:
     place = task.place
     if place.retained.pop(task.command_id, None) is None:
         place.abandoned.add(task.command_id)  # its preparation may be under way; what it brings is let go of then
-    running.discard(place)
+    running.discard(place)  # of no other command: a run is admitted, or aborted, before there is a next one
     return Outcome()

@@ -1,0 +1,92 @@
+"""Inputs on this rank: prepared on the host, installed, published; each set has an identity (SE-9, SE-23)."""
+
+from typing import Any
+
+from msgspec import json as msgspec_json
+
+from paritrace.session.commands import Body
+from paritrace.session.rank.place import MAX_LINES, Declined, InputsHeld, Outcome, Place, Task, bounded
+from paritrace.session.workload import InputSet, Refusal
+
+INPUTS = "inputs"
+_ENCODER = msgspec_json.Encoder(order="sorted")
+
+
+def prepare(task: Task) -> Outcome:
+    """Read a candidate on the host, while steps go on. Ranks that prepared different sets refuse by its digest."""
+    place = task.place
+    task.only("reference")
+    prepared = prepared_set(place, task.body.get("reference"))
+    if task.command_id in place.abandoned:
+        place.abandoned.discard(task.command_id)
+        raise Declined(place.reason("abandoned", "the command was given up meanwhile"))
+    place.retained[task.command_id] = prepared
+    return Outcome(digest=prepared.digest, notes=prepared.notes, facts=report(prepared))
+
+
+def vote(task: Task) -> Outcome:
+    """What was prepared is still there."""
+    return Outcome(digest=task.kept().digest)
+
+
+def act(task: Task) -> Outcome:
+    """Put what was prepared where it can be published from."""
+    place, prepared = task.place, task.kept()
+    task.releases()
+    place.live_as = None
+    place.workload.install_inputs(place.context, prepared)
+    return Outcome(digest=prepared.digest)
+
+
+def publish(task: Task) -> Outcome:
+    """Make the installed inputs the present ones."""
+    place, prepared = task.place, task.kept()
+    task.releases()
+    publish_set(place, prepared)
+    place.retained.pop(task.command_id, None)
+    return Outcome(digest=prepared.digest, facts={"inputs": place.inputs.facts})
+
+
+def prepared_set(place: Place, reference: object) -> InputSet:
+    """Have the workload prepare a candidate. Raises Declined with every reason it gives."""
+    if not place.can("prepare_inputs"):
+        raise Declined(place.reason("not_capable", "the workload takes no inputs"))
+    if not isinstance(reference, dict):
+        raise Declined(place.reason("bad_reference", "`reference` is no object"))
+    found: Any = place.workload.prepare_inputs(place.context, reference)
+    if isinstance(found, Refusal):
+        raise place.refusal(found, "inputs_refused")
+    if not isinstance(found, InputSet):
+        raise Declined(place.reason("bad_inputs", f"prepare_inputs returned {type(found).__name__}, no InputSet"))
+    return found
+
+
+def publish_set(place: Place, prepared: InputSet) -> None:
+    """Publish, count it, and write down what these inputs are."""
+    place.workload.publish_inputs(place.context, prepared)
+    hold(place, prepared, generation=place.inputs.generation + 1)
+
+
+def hold(place: Place, known: InputSet | None, *, generation: int) -> None:
+    """These are the inputs now; rank 0 writes the manifest of everything that was read, under its digest (SE-23)."""
+    place.inputs = InputsHeld(generation=generation, known=known)
+    if known is not None and place.rank == 0:
+        manifest = {"digest": known.digest, "entries": known.entries, "facts": known.facts, "notes": known.notes}
+        place.files.replace(place.directory / INPUTS / f"{_file_name(known.digest)}.json", _ENCODER.encode(manifest))
+
+
+def report(prepared: InputSet) -> Body:
+    """What is told of a candidate: at most 500 lines, and how many more there are (SE-22)."""
+    entries = list(prepared.entries[:MAX_LINES])
+    return {
+        "digest": prepared.digest,
+        "num_entries": len(prepared.entries),
+        "entries": entries,
+        "num_more": len(prepared.entries) - len(entries),
+        "notes": list(bounded(prepared.notes)),
+    }
+
+
+def _file_name(digest: str) -> str:
+    """A digest as the workload spells it may hold any character."""
+    return "".join(letter if letter.isalnum() else "-" for letter in digest)[:100]
