@@ -106,6 +106,7 @@ class Process(Struct, frozen=True):
     said_gone: bool = False
     frozen: bool = False
     stuck: bool = False
+    broken: bool = False  # a step of it raised: no other one begins
     let_go: bool = False  # control was given up (attach): it steps on as it would by itself
 
 
@@ -206,6 +207,8 @@ def _moves_of_work(world: World, process: Process) -> tuple[str, ...]:
         return ("end",) if closing else ()
     if process.work:
         return ("do", "refuse") if process.work[0].name in PURE else ("do", "refuse", "fail")
+    if process.broken:
+        return ()
     if process.next == world.script.loop_steps:
         over = process.machine.state is RankState.CLOSING and not process.let_go
         return () if over else ("finish",)
@@ -295,7 +298,7 @@ def _after_of_work(world: World, rank: int, name: str) -> World:
         case "end":
             return _with(world, rank, replace(process, in_step=False))
         case "break":
-            world = _with(world, rank, replace(process, in_step=False, limit=0))
+            world = _with(world, rank, replace(process, in_step=False, broken=True))
             return _say(_paid(world, "broken_step"), rank, Broke(process.next - 1, reason))
         case "tell":
             world = _with(world, rank, replace(process, told=process.next))
@@ -456,8 +459,8 @@ def check_end(world: World) -> None:
         for process in world.processes
         if process.alive and (process.in_step or process.let_go or process.machine.state is RankState.RUNNING)
     ]
-    held = not world.script.stops_ranks and any(p.frozen or p.stuck or not p.alive for p in world.processes)
-    if waiting and not held:  # what somebody else has launched, nobody here ends
+    held = any(p.frozen or p.stuck or not (p.alive or world.script.stops_ranks) for p in world.processes)
+    if waiting and not held:  # what is stuck is a finding; what somebody else has launched, nobody here ends
         raise Wrong(f"nothing can happen any more, yet ranks {waiting} are within a run")
     closing = any(one.kind is Kind.CLOSE for one in world.script.commands)
     if closing and not world.coordinator.over:

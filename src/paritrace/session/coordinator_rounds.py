@@ -4,6 +4,8 @@ from collections import Counter
 from collections.abc import Callable
 from types import MappingProxyType
 
+from msgspec.structs import asdict
+
 from paritrace.session.barrier import Barrier
 from paritrace.session.commands import QUIESCENT, Body, Command, Kind, Reason, Reply, Result
 from paritrace.session.coordinator_ends import close_if_all_gone, fail_stop
@@ -30,8 +32,7 @@ def begin(turn: Turn, command: Command, /) -> None:
         id=command.id,
         kind=command.kind.value,
         body=command.body,
-        fences={name: value for name in command.fences.__struct_fields__ if (value := getattr(command.fences, name))}
-        or None,
+        fences={name: value for name, value in asdict(command.fences).items() if value is not None} or None,
     )
     _send(turn, first)
 

@@ -1,0 +1,355 @@
+"""The machine of the coordinator, one path at a time; `test_exploration` takes all (SE-4 to SE-9, SE-20, SE-29)."""
+
+import pytest
+
+from paritrace.session.commands import Command, Fences, Kind, Result
+from paritrace.session.coordinator_events import Asked, Deny, FailStop, Keep, StartRanks, Withdrawn, Written
+from paritrace.session.coordinator_record import Phase
+from paritrace.session.messages import Ended, RoundName, Verdict
+from paritrace.session.rounds import ENDLESS
+from paritrace.session.states import RankState
+from tests.session.driving import Driven
+
+RESERVE, PARK, PREPARE = RoundName.RESERVE, RoundName.PARK, RoundName.PREPARE
+VOTE, ACT, PUBLISH = RoundName.VOTE, RoundName.ACT, RoundName.PUBLISH
+ABORT, RELEASE, RESUME, CLOSE = RoundName.ABORT, RoundName.RELEASE, RoundName.RESUME, RoundName.CLOSE
+
+
+def running(steps: int = 10) -> Driven:
+    """Two ranks within a run to `steps`, under epoch 1."""
+    driven = Driven().built()
+    driven.ask("run", Kind.RUN, steps=steps)
+    driven.all_answer(VOTE, ACT)
+    return driven
+
+
+def parked(kind: Kind, **body: str) -> Driven:
+    """Two ranks that have parked at step 5 for a live command."""
+    driven = running()
+    driven.ask("live", kind, None, **body)
+    driven.answer(0, step=5)
+    driven.answer(1, step=4)
+    driven.all_answer(PARK, step=5)
+    return driven
+
+
+def test_se5_a_run_is_voted_for_under_a_barrier_then_committed() -> None:
+    driven = running()
+    barrier = driven.told(VOTE)[0].barrier
+    assert barrier is not None
+    assert (barrier.epoch, barrier.kind, barrier.config_revision, barrier.pending) == (1, Kind.RUN, 0, 0)
+    assert [(r.step, r.epoch) for r in driven.told(ACT)] == [(10, 1), (10, 1)]
+    reply = driven.reply("run")
+    assert (reply.result, reply.epoch, reply.step, reply.facts["target"]) == (Result.APPLIED, 1, 0, 10)
+
+
+def test_se5_the_revision_is_asserted_only_where_all_ranks_reported_the_same() -> None:
+    driven = Driven().built()
+    driven.hear(Ended(3, 1, 0, RankState.IDLE, 0, config_revision=7))
+    driven.ask("run", Kind.RUN, steps=1)
+    barrier = driven.told(VOTE)[0].barrier
+    assert barrier is not None
+    assert barrier.config_revision is None
+
+
+def test_se6_the_agreed_step_is_the_highest_that_was_reserved() -> None:
+    driven = parked(Kind.STOP)
+    assert {message.step for message in driven.told(PARK)} == {5}
+    driven.all_answer(VOTE, ACT, step=5)
+    reply = driven.reply("live")
+    assert (reply.result, reply.step, reply.epoch) == (Result.APPLIED, 5, 2)
+    assert driven.state.target is None
+    assert not driven.told(RESUME)
+
+
+def test_se6_the_rest_of_a_run_is_admitted_again_under_the_new_epoch() -> None:
+    driven = parked(Kind.CONFIGURE)
+    driven.all_answer(VOTE, step=5)
+    driven.all_answer(ACT, step=5, config_revision=1)
+    assert driven.reply("live").result is Result.APPLIED
+    assert [(r.step, r.epoch) for r in driven.told(RESUME)] == [(10, 2), (10, 2)]
+    driven.all_answer(RESUME, step=5)
+    assert (driven.state.run_epoch, driven.state.config_revision, driven.state.running) == (2, 1, True)
+    assert [r["event"] for r in driven.records("run")] == ["admitted", "parked", "resumed"]
+
+
+def test_se29_commands_that_wait_are_all_done_before_the_next_step() -> None:
+    driven = parked(Kind.CONFIGURE)
+    driven.ask("save", Kind.SAVE, name="a")
+    driven.all_answer(VOTE, step=5)
+    driven.all_answer(ACT, step=5)
+    assert not driven.told(RESUME)
+    assert driven.round is VOTE
+    assert driven.told(VOTE)[-1].command_id == "save"
+
+
+def test_se7_all_reasons_of_all_ranks_refuse_and_nothing_has_changed() -> None:
+    driven = parked(Kind.CONFIGURE)
+    for rank in range(2):
+        driven.answer(rank, Verdict.REFUSED, step=5)
+    driven.all_answer(ABORT, step=5)
+    reply = driven.reply("live")
+    assert reply.result is Result.REFUSED
+    assert [(reason.rank, reason.words) for reason in reply.reasons] == [(0, "rank 0 does not"), (1, "rank 1 does not")]
+    assert driven.round is RESUME
+    assert driven.state.epoch == 2
+
+
+def test_se9_plans_that_differ_refuse() -> None:
+    driven = parked(Kind.CONFIGURE)
+    driven.answer(0, step=5, digest="a")
+    driven.answer(1, step=5, digest="b")
+    driven.all_answer(ABORT, step=5)
+    assert {reason.code for reason in driven.reply("live").reasons} == {"digests_differ"}
+
+
+def test_f07_steps_that_differ_are_not_applied() -> None:
+    driven = Driven(world_size=4).built()
+    driven.ask("load", Kind.LOAD, checkpoint="a")
+    for rank, step in enumerate([100, 100, 90, 100]):
+        driven.answer(rank, facts={"step": step})
+    driven.all_answer(ABORT)
+    reply = driven.reply("load")
+    assert reply.result is Result.REFUSED
+    assert reply.reasons[0].words == "steps differ {90: 1, 100: 3} (step: ranks): not applied"
+
+
+def test_f08_digests_that_disagree_after_a_load_are_fatal() -> None:
+    driven = Driven().built()
+    driven.ask("load", Kind.LOAD, checkpoint="a")
+    driven.all_answer(VOTE)
+    driven.answer(0, digest="a", step=7, config_revision=1)
+    driven.answer(1, digest="b", step=7, config_revision=1)
+    reply = driven.reply("load")
+    assert reply.result is Result.FAILED
+    assert {reason.code for reason in reply.reasons} == {"digests_differ"}
+    assert driven.state.phase is Phase.ERROR
+
+
+def test_se7_a_change_on_some_ranks_only_is_failed_not_refused() -> None:
+    driven = parked(Kind.CONFIGURE)
+    driven.all_answer(VOTE, step=5)
+    driven.answer(0, step=5, config_revision=1)
+    driven.answer(1, Verdict.REFUSED, step=5)
+    assert driven.reply("live").result is Result.FAILED
+
+
+def test_se8_the_manifest_comes_last_and_a_save_without_it_is_refused() -> None:
+    driven = parked(Kind.SAVE, name="a")
+    driven.all_answer(VOTE, step=5)
+    driven.answer(0, step=5, facts={"files": {"a": 1}})
+    assert not [action for action in driven.actions if isinstance(action, Keep)]
+    driven.answer(1, step=5, facts={"files": {"b": 2}})
+    (keep,) = [action for action in driven.actions if isinstance(action, Keep)]
+    assert keep.facts["ranks"] == [{"files": {"a": 1}}, {"files": {"b": 2}}]
+    assert keep.facts["step"] == 5
+    driven.do(Written("live", ok=False, words="disk full"))
+    driven.all_answer(ABORT, step=5)
+    reply = driven.reply("live")
+    assert (reply.result, reply.reasons[0].words) == (Result.REFUSED, "disk full")
+    assert driven.round is RESUME
+
+
+def test_se9_inputs_are_prepared_while_steps_go_on_and_published_when_parked() -> None:
+    driven = running()
+    driven.ask("live", Kind.INPUTS, reference={})
+    driven.all_answer(PREPARE, digest="d")
+    driven.answer(0, step=5)
+    driven.answer(1, step=6)
+    driven.all_answer(PARK, step=6)
+    driven.all_answer(VOTE, ACT, PUBLISH, step=6, digest="d")
+    assert (driven.state.inputs_digest, driven.state.inputs_generation) == ("d", 1)
+    assert driven.records("inputs") == [{"digest": "d", "generation": 1, "step": 6, "id": "live"}]
+
+
+def test_se9_ranks_that_prepared_different_sets_refuse_and_steps_go_on() -> None:
+    driven = running()
+    driven.ask("live", Kind.INPUTS, reference={})
+    driven.answer(0, digest="a")
+    driven.answer(1, digest="b")
+    driven.all_answer(RELEASE)
+    assert driven.reply("live").result is Result.REFUSED
+    assert (driven.state.epoch, driven.state.running) == (1, True)
+
+
+@pytest.mark.parametrize("kind", [Kind.RUN, Kind.LOAD, Kind.REBUILD])
+def test_se5_quiescent_kinds_are_refused_while_steps_are_pending(kind: Kind) -> None:
+    driven = running()
+    driven.ask("other", kind, steps=1)
+    assert driven.reply("other").reasons[0].code == "running"
+    assert driven.state.running
+
+
+def test_se4_a_fence_that_does_not_hold_cancels_and_names_both_values() -> None:
+    driven = Driven().built()
+    driven.ask("run", Kind.RUN, Fences(generation=2, step=4, config_revision=9), steps=1)
+    reply = driven.reply("run")
+    assert reply.result is Result.CANCELLED
+    assert [reason.words for reason in reply.reasons] == [
+        "expected generation 2, it is 3",
+        "expected config_revision 9, it is 0",
+        "expected step 4, it is 0",
+    ]
+
+
+def test_se4_a_step_that_was_passed_cancels_once_the_ranks_have_parked() -> None:
+    driven = running()
+    driven.ask("live", Kind.STOP, Fences(step=3))
+    driven.all_answer(RESERVE, PARK, step=5)
+    driven.all_answer(RELEASE, step=5)
+    reply = driven.reply("live")
+    assert (reply.result, reply.reasons[0].words) == (Result.CANCELLED, "expected step 3, the ranks are at 5")
+    assert (driven.state.epoch, driven.state.running) == (1, True)
+
+
+def test_se4_a_wrong_epoch_is_a_fail_stop() -> None:
+    driven = Driven().built()
+    driven.ask("run", Kind.RUN, steps=1)
+    actions = driven.answer(0, Verdict.VIOLATION)
+    assert [action.code for action in actions if isinstance(action, FailStop)] == ["barrier"]
+    assert driven.reply("run").result is Result.FAILED
+
+
+def test_se7_the_same_id_returns_the_first_result_and_other_content_is_an_error() -> None:
+    driven = running()
+    first = driven.reply("run")
+    assert driven.do(Asked(Command("run", Kind.RUN, {"steps": 10}, timeout_seconds=3.0)))[-1].reply == first  # type: ignore[union-attr]
+    (denied,) = [a for a in driven.do(Asked(Command("run", Kind.RUN, {"steps": 11}))) if isinstance(a, Deny)]
+    assert denied.reason.code == "id_reused"
+
+
+def test_se29_what_is_queued_is_withdrawn_and_what_is_under_way_is_unknown_until_it_ends() -> None:
+    driven = running()
+    driven.ask("first", Kind.STOP)
+    driven.ask("second", Kind.STOP)
+    driven.do(Withdrawn("second"))
+    assert driven.reply("second").result is Result.CANCELLED
+    driven.do(Withdrawn("first"))
+    assert driven.reply("first").result is Result.UNKNOWN
+    driven.all_answer(RESERVE, PARK, VOTE, ACT, step=5)
+    assert driven.reply("first").result is Result.APPLIED
+
+
+@pytest.mark.parametrize(
+    ("names", "after", "result"),
+    [((), RELEASE, Result.REFUSED), ((RESERVE,), RELEASE, Result.REFUSED), ((RESERVE, PARK), ABORT, Result.REFUSED)],
+)
+def test_se21_silence_before_the_act_aborts_and_changes_nothing(
+    names: tuple[RoundName, ...], after: RoundName, result: Result
+) -> None:
+    driven = running()
+    driven.ask("live", Kind.CONFIGURE)
+    driven.all_answer(*names, step=5)
+    driven.answer(0, step=5)
+    driven.elapse("round")
+    driven.all_answer(after, step=5)
+    reply = driven.reply("live")
+    assert reply.result is result
+    assert [(reason.rank, reason.code) for reason in reply.reasons] == [(1, "not_answered")]
+    assert driven.state.phase is Phase.READY
+
+
+def test_se21_an_act_that_is_not_acknowledged_ends_in_a_fail_stop() -> None:
+    driven = parked(Kind.CONFIGURE)
+    driven.all_answer(VOTE, step=5)
+    driven.elapse("round")
+    assert driven.reply("live").result is Result.FAILED
+    assert driven.state.phase is Phase.ERROR
+
+
+def test_se21_no_wait_of_the_machine_is_without_a_timer() -> None:
+    driven = running()
+    driven.ask("live", Kind.INPUTS, reference={})
+    for name in (PREPARE, RESERVE, PARK, VOTE, ACT, PUBLISH):
+        assert driven.round is name
+        assert driven.timers()["round"] > 0
+        driven.all_answer(name, step=5)
+    assert driven.timers()["round"] == 10.0  # RESUME
+    driven.all_answer(RESUME, step=5)
+    assert "round" not in driven.timers()
+
+
+def test_se20_a_death_fails_what_is_under_way_cancels_what_waits_and_only_recovery_goes_on() -> None:
+    driven = running()
+    driven.ask("live", Kind.STOP)
+    driven.ask("waits", Kind.SAVE)
+    driven.gone(1)
+    assert driven.reply("live").result is Result.FAILED
+    assert driven.reply("waits").result is Result.CANCELLED
+    driven.ask("more", Kind.RUN, steps=1)
+    assert driven.reply("more").reasons[0].code == "session_in_error"
+    driven.ask("again", Kind.REBUILD)
+    assert len([action for action in driven.actions if isinstance(action, StartRanks)]) == 1  # rank 0 is not gone yet
+    driven.gone(0)
+    assert [a.generation for a in driven.actions if isinstance(a, StartRanks)] == [3, 4]
+    driven.built()
+    assert driven.reply("again").result is Result.APPLIED
+    assert (driven.state.generation, driven.state.epoch) == (4, 0)
+
+
+def test_se20_commands_of_an_old_generation_are_cancelled() -> None:
+    driven = running()
+    driven.gone(0)
+    driven.gone(1)
+    driven.ask("again", Kind.REBUILD)
+    driven.built()
+    driven.ask("old", Kind.RUN, Fences(generation=3), steps=1)
+    assert driven.reply("old").result is Result.CANCELLED
+
+
+def test_f18_a_stale_participant_is_not_taken_in_and_is_written_down() -> None:
+    driven = Driven()
+    driven.hear(driven.joined(0, generation=2))
+    assert driven.state.ranks[0].joined is None
+    assert driven.records("generation")[-1] == {"event": "stale_participant", "generation": 2, "rank": 0}
+
+
+def test_se20_close_parks_a_run_then_closes_and_cancels_what_waits() -> None:
+    driven = running()
+    driven.ask("close", Kind.CLOSE)
+    driven.ask("late", Kind.SAVE)
+    driven.all_answer(RESERVE, PARK, step=5)
+    driven.all_answer(CLOSE, step=5)
+    assert driven.reply("late").result is Result.CANCELLED
+    driven.gone(0)
+    assert driven.state.phase is Phase.CLOSING
+    driven.gone(1)
+    assert driven.reply("close").result is Result.APPLIED
+    assert driven.state.over
+
+
+def test_se21_a_close_that_hangs_kills_and_does_not_wait_for_what_is_not_reaped() -> None:
+    driven = Driven().built()
+    driven.ask("close", Kind.CLOSE)
+    assert [a.code for a in driven.elapse("round") if isinstance(a, FailStop)] == ["not_closed"]
+    driven.gone(0)
+    driven.elapse("gone")
+    assert driven.state.over
+    assert driven.reply("close").notes == ("rank 1 was not reaped in time",)
+
+
+def test_se21_ranks_that_do_not_join_or_build_in_time_end_the_generation() -> None:
+    for timer in ("join", "start"):
+        driven = Driven()
+        assert timer in driven.timers()
+        driven.elapse(timer)
+        assert driven.state.phase is Phase.ERROR
+
+
+def test_se16_under_attach_ranks_are_waited_for_from_the_first_on_and_run_already() -> None:
+    driven = Driven(stops_ranks=False)
+    assert "join" not in driven.timers()
+    driven.hear(driven.joined(0))
+    assert "join" in driven.timers()
+    driven.hear(driven.joined(1))
+    for rank in range(2):
+        driven.end(rank, step=0, state=RankState.RUNNING)
+    assert (driven.state.phase, driven.state.target) == (Phase.READY, ENDLESS)
+
+
+def test_se16_under_attach_a_failure_disables_control_and_says_so() -> None:
+    driven = Driven(stops_ranks=False).built()
+    driven.gone(1)
+    assert driven.state.control == "disabled: rank 1: killed by signal 9"
+    driven.ask("again", Kind.REBUILD)
+    assert driven.reply("again").reasons[0].code == "launcher_owned"
