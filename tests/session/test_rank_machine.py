@@ -289,9 +289,9 @@ def test_se34_close_is_done_on_the_work_thread_in_every_state_then_the_rank_leav
     for driven in (Driven(), idle(), running(), running().do(Broke(4, INJECTED))):
         driven.hear(CLOSE, "close", Kind.CLOSE, epoch=driven.rank.epoch + 1)
         assert driven.actions == (Do("close", Kind.CLOSE, CLOSE, {}),)
-        driven.done("close", CLOSE, ok=ok)
+        actions = driven.done("close", CLOSE, ok=ok).actions
         assert driven.answer.verdict is (Verdict.YES if ok else Verdict.FAILED)
-        assert Leave("closed") in driven.actions
+        assert Leave("closed") in actions
     assert Driven().hear(CLOSE, "close", Kind.CLOSE, epoch=1).do(Built(0, 0)).actions == ()
 
 
