@@ -32,8 +32,10 @@ def sync_text(report: SyncReport | HostError) -> str:
     )
     waiting = f"{report.waiting_bytes:,} bytes wait" if report.waiting_bytes else ""
     overdue = f"{report.overdue_bytes:,} of them for more than two intervals" if report.overdue_bytes else ""
+    num_unread = sum(remark.kind is RemarkKind.UNREADABLE for remark in report.transient)
+    unread = f"{_count(num_unread, 'path')} could not be read, and the next sync tries again" if num_unread else ""
     remarks = [*report.remarks, *report.transient, *report.tails]
-    return "\n".join(_lines([head, waiting, overdue, *_bounded(map(remark_text, remarks))]))
+    return "\n".join(_lines([head, waiting, overdue, unread, *_bounded(map(remark_text, remarks))]))
 
 
 def status_text(status: StoreStatus) -> str:

@@ -80,12 +80,22 @@ class Chooser:
         """
         listing = listing_of(self._folder, files=self._files)
         final = self._scope.ends is not None
-        matched = match(listing.found, self._progress, holds=self._holds, final=final, recheck=self._scope.recheck)
+        matched = match(
+            listing.found,
+            self._progress,
+            holds=self._holds,
+            final=final,
+            recheck=self._scope.recheck,
+            is_whole=not listing.unreadable,
+        )
         for path in sorted(listing.found, key=self._turn):
             if self._scope.ends is None or path in self._scope.ends:
                 self._look_at(path, listing.found[path], matched)
         if final:
             self._tails += listing.empty
+        if listing.unreadable:
+            self._transient += listing.unreadable
+            self._keep_waiting(listing.found)
         return self._choice(matched, (*listing.remarks, *matched.remarks, *self._remarks))
 
     def _turn(self, path: str) -> tuple[float, str]:
@@ -166,6 +176,14 @@ class Chooser:
         since = self._now_ns if before is None else before.since_unix_ns
         self._waiting[path] = Waiting(inode=source.inode, end=end, since_unix_ns=since)
         self._waiting_bytes[path] = end if num_bytes is None else num_bytes
+
+    def _keep_waiting(self, found: dict[str, SourceIdentity]) -> None:
+        """What waited and cannot be seen now still waits: it may lie in a folder that cannot be read."""
+        for path, waiting in self._progress.waiting.items():
+            if path not in found:
+                state = self._progress.files.get(path)
+                self._waiting[path] = waiting
+                self._waiting_bytes[path] = waiting.end - (state.offset if isinstance(state, LogState) else 0)
 
     def _new_log(self, path: str, source: SourceIdentity) -> LogState:
         return LogState(

@@ -10,8 +10,8 @@ from paritrace.evidence.digests import sha256_hex
 from paritrace.files import Files
 from paritrace.store.aside import Buffer
 from paritrace.store.chain import Chain, StreamKey
-from paritrace.store.layout import RankKey
-from paritrace.store.placing import Placed, folders_of
+from paritrace.store.layout import RankKey, folders_of
+from paritrace.store.placing import Placed
 from paritrace.store.records import Manifest, Segment
 
 SPACE_KEPT_FREE_BYTES = 64 << 20  # so that restoring never fills a file system to its last byte

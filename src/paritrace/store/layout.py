@@ -1,7 +1,7 @@
 """The names of a store and of a staging directory: pure (ST-1, ST-8)."""
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from msgspec import Struct
@@ -118,6 +118,12 @@ def is_safe_path(path: str) -> bool:
         return plain and len(path.encode("utf-8")) <= MAX_PATH_BYTES
     except UnicodeEncodeError:
         return False
+
+
+def folders_of(path: str) -> Iterator[str]:
+    """Yield the folders above a path, the outermost first."""
+    parts = path.split("/")
+    yield from ("/".join(parts[:number]) for number in range(1, len(parts)))
 
 
 class StagedRank(Struct, frozen=True):

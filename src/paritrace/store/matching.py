@@ -23,13 +23,23 @@ class Matched(Struct, frozen=True):
     remarks: tuple[Remark, ...]
 
 
-def match(found: dict[str, SourceIdentity], progress: Progress, *, holds: Holds, final: bool, recheck: bool) -> Matched:
+def match(
+    found: dict[str, SourceIdentity],
+    progress: Progress,
+    *,
+    holds: Holds,
+    final: bool,
+    recheck: bool,
+    is_whole: bool = True,
+) -> Matched:
     """Give every file its stream, and say of every stream without a file what is known to be lost.
 
     Args:
         holds: whether a file begins with the published bytes of a stream; asked where its identity changed.
         final: nothing comes after this sync, so a file that is missing is stated at once.
         recheck: `holds` is asked of every journal, also where nothing seems to have changed.
+        is_whole: every folder could be read; where one could not, a missing file may lie there, and none is taken for
+            gone.
     """
     certain = {path for path, state in progress.files.items() if not recheck and _is_same_file(path, state, found)}
     streams = {
@@ -47,7 +57,10 @@ def match(found: dict[str, SourceIdentity], progress: Progress, *, holds: Holds,
             moved[there] = state
     renamed = {id(state) for state in moved.values()}
     rest = {path: state for path, state in left.items() if id(state) not in renamed}
-    missed = {path: once for path, state in rest.items() if (once := _missed(path, state, found, final)) is not None}
+    missed = {path: state for path, state in rest.items() if path not in found}
+    if is_whole:
+        told = ((path, _missed(path, state, found, final)) for path, state in rest.items())
+        missed = {path: state for path, state in told if state is not None}
     return Matched(
         streams=streams | {path: _seen(state) for path, state in moved.items()},
         moved=frozenset(moved),
@@ -55,7 +68,7 @@ def match(found: dict[str, SourceIdentity], progress: Progress, *, holds: Holds,
         missed=missed,
         remarks=(
             *(remark for path, state in rest.items() for remark in _lost(path, state, found, missed, progress)),
-            *_never_published(found, progress),
+            *(_never_published(found, progress) if is_whole else ()),
         ),
     )
 

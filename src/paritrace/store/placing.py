@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator
 from msgspec import Struct
 
 from paritrace.store.chain import Chain, Stream, StreamKey
-from paritrace.store.layout import RankKey
+from paritrace.store.layout import RankKey, folders_of
 from paritrace.store.problems import Problem, ProblemKind
 
 VERSIONS = ".paritrace-versions"  # hidden: readers of a run see the last version of every file alone
@@ -53,12 +53,6 @@ def node_facts_path(key: RankKey) -> str:
 
 def _age(stream: Stream) -> tuple[int, int, str]:
     return stream.sequence, stream.key.version, stream.key.origin
-
-
-def folders_of(path: str) -> Iterator[str]:
-    """Yield the folders above a path, the outermost first."""
-    parts = path.split("/")
-    yield from ("/".join(parts[:number]) for number in range(1, len(parts)))
 
 
 def _as_version(key: RankKey, stream: StreamKey) -> str:

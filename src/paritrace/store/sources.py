@@ -4,6 +4,7 @@ import hashlib
 import os
 import stat
 from collections.abc import Iterator
+from enum import Enum
 from pathlib import Path
 
 from msgspec import Struct
@@ -22,31 +23,52 @@ NFS_PLACEHOLDER = ".nfs"
 HEAD_BYTES, TAIL_BYTES = 4 << 10, 64 << 10  # of the published prefix: what truncating and regrowing cannot keep
 _FIRST_LINE_BYTES = 4 << 10
 _GONE = frozenset({"not_found", "not_a_folder", "stale_handle"})
-_TOO_DEEP = "name_too_long"
 _OUR_FORMATS = "paritrace-"
 
 
+class _Unreadable(Enum):
+    """Why a folder cannot be looked into."""
+
+    TOO_DEEP = "too deep"  # for the system, always
+    NOW = "now"  # a permission or the disk: a later sync may
+
+
+_UNREADABLE = {
+    "name_too_long": _Unreadable.TOO_DEEP,
+    "not_permitted": _Unreadable.NOW,
+    "io_error": _Unreadable.NOW,
+}
+
+
 class Listing(Struct, frozen=True):
-    """The regular files of a rank by relative path, what is no such file, and the folders with nothing in them."""
+    """The regular files of a rank by relative path, what is no such file, and the folders with nothing in them.
+
+    `unreadable`: folders that could not be looked into this time; what is known of files below them still stands.
+    """
 
     found: dict[str, SourceIdentity]
     remarks: tuple[Remark, ...]
     empty: tuple[Remark, ...]
+    unreadable: tuple[Remark, ...] = ()
 
 
 def listing_of(folder: Path, *, files: Files) -> Listing:
     """Look at everything below a rank's folder; temporaries of ours are passed over.
 
+    A folder below it that cannot be read is named, and the rest is looked at all the same.
+
     Raises:
-        HostError: Refused, code `staging_gone`.
+        HostError: Refused, code `staging_gone`, and what the disk says of the rank's folder itself.
     """
     found: dict[str, SourceIdentity] = {}
     remarks: list[Remark] = []
     empty: list[Remark] = []
+    unreadable: list[Remark] = []
     require_staging(folder, files=files)
     for name, status in _walk(folder, files):
-        if status is None:
-            remarks.append(Remark(RemarkKind.UNREADABLE, _speakable(name), 0, 0, Gap(StoreGap.NOT_OBSERVABLE)))
+        if isinstance(status, _Unreadable):
+            told = Remark(RemarkKind.UNREADABLE, _speakable(name), 0, 0, Gap(StoreGap.NOT_OBSERVABLE))
+            (remarks if status is _Unreadable.TOO_DEEP else unreadable).append(told)
             continue
         if stat.S_ISDIR(status.st_mode):
             empty += [Remark(RemarkKind.EMPTY_FOLDER, name, 0, 0, 0)] if is_safe_path(name) else []
@@ -56,7 +78,8 @@ def listing_of(folder: Path, *, files: Files) -> Listing:
             found[name] = identity(status)
         else:
             remarks.append(Remark(kind, _speakable(name), 0, 0, status.st_size))
-    return Listing(found, tuple(sorted(remarks, key=about)), tuple(sorted(empty, key=about)))
+    by_path = (tuple(sorted(told, key=about)) for told in (remarks, empty, unreadable))
+    return Listing(found, *by_path)
 
 
 def require_staging(folder: Path, *, files: Files) -> None:
@@ -141,33 +164,46 @@ def changed_while_read(path: str) -> EvidenceError:
     )
 
 
-def _walk(folder: Path, files: Files) -> Iterator[tuple[str, os.stat_result | None]]:
-    """Yield everything that is no folder, and the folders that are empty, by their names below `folder`; None for one
-    that lies too deep for the system to look into."""
-    waiting: list[tuple[str, os.stat_result | None]] = [("", None)]
+def _walk(folder: Path, files: Files) -> Iterator[tuple[str, os.stat_result | _Unreadable]]:
+    """Yield everything that is no folder, and the folders that are empty or unreadable, by their names below `folder`.
+
+    Raises:
+        HostError: Refused, what the disk says of `folder` itself.
+    """
+    waiting: list[tuple[str, os.stat_result]] = []
+    yield from _sorted_out("", list(files.statuses(folder)), waiting)
     while waiting:
         above, itself = waiting.pop()
         entries = _entries(folder / above, files)
-        if not entries:
-            yield from () if itself is None else ((above, None if entries is None else itself),)
-            continue
-        for base, status in entries:
-            name = f"{above}/{base}" if above else base
-            if stat.S_ISDIR(status.st_mode):
-                waiting.append((name, status))
-            elif not base.startswith(TEMPORARY_PREFIX):
-                yield name, status
+        if isinstance(entries, _Unreadable):
+            yield above, entries
+        elif entries:
+            yield from _sorted_out(f"{above}/", entries, waiting)
+        else:
+            yield above, itself
 
 
-def _entries(folder: Path, files: Files) -> list[tuple[str, os.stat_result]] | None:
+def _sorted_out(
+    prefix: str, entries: list[tuple[str, os.stat_result]], folders: list[tuple[str, os.stat_result]]
+) -> Iterator[tuple[str, os.stat_result]]:
+    """Yield what is no folder; folders are added to `folders`."""
+    for base, status in entries:
+        if stat.S_ISDIR(status.st_mode):
+            folders.append((f"{prefix}{base}", status))
+        elif not base.startswith(TEMPORARY_PREFIX):
+            yield f"{prefix}{base}", status
+
+
+def _entries(folder: Path, files: Files) -> list[tuple[str, os.stat_result]] | _Unreadable:
     try:
         return list(files.statuses(folder))
     except HostError as error:
         if is_gone(error):
             return []
-        if error.code == _TOO_DEEP:
-            return None
-        raise
+        unreadable = _UNREADABLE.get(error.code)
+        if unreadable is None:
+            raise
+        return unreadable
 
 
 def _remark_kind(name: str, status: os.stat_result) -> RemarkKind | None:

@@ -139,11 +139,13 @@ def _checkpoint(place: StagedRank, files: Files) -> Checkpoint | None:
 def _waiting(place: StagedRank, progress: Progress, files: Files) -> int | Gap[StoreGap]:
     """Return the staged bytes that are not published, by sizes; a changed whole file counts whole."""
     try:
-        found = listing_of(place.originals, files=files).found
+        listing = listing_of(place.originals, files=files)
     except HostError:
         return Gap(StoreGap.NOT_OBSERVABLE)
+    if listing.unreadable:
+        return Gap(StoreGap.NOT_OBSERVABLE)
     total = 0
-    for path, source in found.items():
+    for path, source in listing.found.items():
         state = progress.files.get(path)
         if isinstance(state, LogState):
             total += max(0, source.num_bytes - state.offset) if state.source.inode == source.inode else source.num_bytes
