@@ -9,11 +9,16 @@ import pytest
 from fastapi.testclient import TestClient
 
 from paritrace.evidence.ids import Ref
+from paritrace.files import LOCAL
 from paritrace.inference.appending import append, init
 from paritrace.inference.enveloping import SessionFacts
 from paritrace.inference.link_report import link_artifact
 from paritrace.inference.records import Observation, Request, Stage
+from paritrace.reports.formats import Cut
+from paritrace.reports.inference.trace_file import write_trace_file
 from paritrace.reports.shelf import key_of, shelf_of
+from paritrace.reports.traces.verifying import read_back
+from paritrace.web import timelines
 from tests.inference.evidence import ENGINE, RUN, SESSION, Adapter, claim, context, iteration, kernel, member
 from tests.web.conftest import Served
 from tests.web.shelves import MARKUP, write_run
@@ -82,6 +87,19 @@ def test_su10_a_run_of_inference_alone_is_on_the_first_page_and_its_page_leads_t
     assert f"/r/{key_of(run)}/" in client.get("/").text
     page = client.get(f"/r/{key_of(run)}/")
     assert (page.status_code, home in page.text) == (200, True)
+
+
+def test_in19_the_timeline_of_inference_alone_draws_its_evidence_and_is_cut_as_others_are(
+    run: Path, client: TestClient, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    drawn = write_trace_file(run, tmp_path / "show.pftrace", cut=Cut(), files=LOCAL)
+    trace = client.get(f"/r/{key_of(run)}/trace.pftrace")
+    assert (trace.status_code, trace.content) == (200, (tmp_path / "show.pftrace").read_bytes())
+    assert drawn.slices > 5
+    monkeypatch.setattr(timelines, "MOST_CALLS", 3)
+    (tmp_path / "cut.pftrace").write_bytes(client.get(f"/r/{key_of(run)}/trace.pftrace").content)
+    parts = read_back(tmp_path / "cut.pftrace", files=LOCAL)
+    assert sum(part.left_out.get("beyond_max_events", 0) for part in parts) > 0
 
 
 def test_su10_a_run_without_inference_evidence_offers_none(tmp_path: Path, served: Served) -> None:

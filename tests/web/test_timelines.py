@@ -18,6 +18,7 @@ from paritrace.web.application import application
 from paritrace.web.perfetto import installed, perfetto_page, policy_of
 from tests.web.conftest import ORIGIN, TOKEN
 from tests.web.shelves import write_run
+from tests.web.test_inference_pages import evidence, write_inference
 
 SECRET = "a-secret"
 UI = "http://127.0.0.1:8124"
@@ -154,6 +155,20 @@ def test_su13_without_the_extra_the_command_prints_the_file_and_the_public_addre
         assert read_back(Path(told["trace"]), files=LOCAL)
     assert status_of(["view", str(run), "--perfetto", "--no-open"]) == 0
     assert str(tmp_path / "trace.pftrace") in capsys.readouterr().out
+
+
+def test_in19_of_inference_alone_the_command_draws_what_infer_show_draws(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(view_timeline, "installed", lambda: None)
+    monkeypatch.setattr(tempfile, "mkdtemp", lambda **_: str(tmp_path))
+    run = write_inference(tmp_path / "run", evidence())
+    assert status_of(["infer", "show", str(run), "-o", str(tmp_path / "shown.pftrace")]) == 0
+    capsys.readouterr()
+    assert status_of(["view", str(run), "--perfetto", "--no-open", "--json"]) == 0
+    drawn = Path(json.loads(capsys.readouterr().out)["trace"])
+    assert drawn.read_bytes() == (tmp_path / "shown.pftrace").read_bytes()
+    assert {part.facts["of"] for part in read_back(drawn, files=LOCAL)} == {"inference"}
 
 
 def test_su13_a_timeline_is_of_one(pair: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -75,11 +75,9 @@ def export(  # noqa: PLR0913  one parameter per option of the synopsis
 def _is_inference(source: Path) -> bool:
     """Whether a run has inference evidence and no calls: its trace is that of the evidence."""
     from paritrace.inference.artifact import ARTIFACT_NAME
-    from paritrace.runs.envelope import JOURNAL_NAME
+    from paritrace.reports.traces.of_inference import has_evidence_alone
 
-    if source.is_file():
-        return source.name == ARTIFACT_NAME
-    return (source / ARTIFACT_NAME).is_file() and not any(source.rglob(JOURNAL_NAME))
+    return source.name == ARTIFACT_NAME if source.is_file() else has_evidence_alone(source)
 
 
 def _export_inference(source: Path, output: Path, formats: tuple[str, ...], cut: Cut, *, as_json: bool) -> None:

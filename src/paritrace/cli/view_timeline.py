@@ -10,7 +10,9 @@ from paritrace.errors import RequestError
 from paritrace.files import LOCAL
 from paritrace.reports.exporting import export_result, export_run
 from paritrace.reports.formats import Cut
+from paritrace.reports.inference.trace_file import write_trace_file
 from paritrace.reports.shelf import Shelf
+from paritrace.reports.traces.of_inference import has_evidence_alone
 from paritrace.runs.reading import open_run
 from paritrace.web.perfetto import installed
 from paritrace.web.timelines import INSTALL, PUBLIC
@@ -52,7 +54,10 @@ def write_trace(of: TimelineOf, /, *, as_json: bool) -> None:
     place = Path(tempfile.mkdtemp(prefix="paritrace-trace-")) / FILE
     if of.is_run:
         with open_run(of.path) as run:
-            export_run(run, place, names=("pftrace",), cut=Cut(), files=LOCAL)
+            if has_evidence_alone(run.folder):
+                write_trace_file(run.folder, place, cut=Cut(), files=LOCAL)
+            else:
+                export_run(run, place, names=("pftrace",), cut=Cut(), files=LOCAL)
     else:
         export_result(of.path, place, names=("pftrace",), cut=Cut(), files=LOCAL)
     if as_json:

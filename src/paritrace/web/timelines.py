@@ -13,6 +13,7 @@ from paritrace.reports.exporting import given_of
 from paritrace.reports.formats import Cut
 from paritrace.reports.html.templates import NavLink
 from paritrace.reports.traces.of_comparison import write_comparison
+from paritrace.reports.traces.of_inference import has_evidence_alone, write_inference
 from paritrace.reports.traces.of_run import ranks_of, write_run
 from paritrace.web import navigation
 from paritrace.web.library import Library
@@ -23,7 +24,8 @@ MEDIA_TYPE = "application/octet-stream"
 PUBLIC = "https://ui.perfetto.dev"
 INSTALL = "pip install 'paritrace[perfetto-ui]'"
 EXPANDED = (  # what Perfetto's page does first: tracks of ranks and sides are shown, not only their names
-    '[{"id":"dev.perfetto.ExpandTracksByRegex","args":["^(rank |baseline$|candidate$|calls$|restart )"]}]'
+    '[{"id":"dev.perfetto.ExpandTracksByRegex","args":'
+    '["^(rank |baseline$|candidate$|calls$|restart |.* rank |requests$|iterations$|devices$)"]}]'
 )
 _one_at_a_time = Lock()  # a trace takes memory and a core; two windows take turns
 
@@ -93,6 +95,8 @@ def origin_of(address: str, /) -> str:
 def trace_of(library: Library, kind: Kind, key: str, /) -> bytes:
     """Returns the trace of all ranks, at most MOST_CALLS calls of it; what is left out is counted in it.
 
+    Of a run with inference evidence and no calls it is that of the evidence (IN-19).
+
     Raises:
         RequestError: Refused: `no_such_page`, `no_calls_table`.
         EvidenceError: Refused: what opening the run or result may say.
@@ -102,6 +106,9 @@ def trace_of(library: Library, kind: Kind, key: str, /) -> bytes:
         match kind:
             case Kind.RUN:
                 with library.run(key) as run:
+                    if has_evidence_alone(run.folder):
+                        write_inference(run.folder, sink, most_in_all=MOST_CALLS)
+                        return bytes(sink.data)
                     write_run(run, sink, cut=_cut(len(ranks_of(run))))
             case Kind.COMPARISON:
                 library.calls(key)  # holds the table to its manifest

@@ -8,7 +8,7 @@ from msgspec import Struct
 from paritrace.errors import EvidenceError
 from paritrace.files import LOCAL, Files
 from paritrace.files.opened import OpenedFile
-from paritrace.inference.artifact import Events, Place, head_of, place_of
+from paritrace.inference.artifact import ARTIFACT_NAME, Events, Place, head_of, place_of
 from paritrace.inference.lines import LineDecoder
 from paritrace.inference.records import Activity, Iteration, Loss, Request, Stage
 from paritrace.reports.formats import Cut, Sink
@@ -18,6 +18,7 @@ from paritrace.reports.traces.inference_events import event_of, loss_event, path
 from paritrace.reports.traces.inference_rows import Columns, Found, Owner, Timed, found_in
 from paritrace.reports.traces.time_lines import MOST_NS, TimeLines, time_lines
 from paritrace.reports.traces.writing import Of, RankTrace
+from paritrace.runs.envelope import JOURNAL_NAME
 
 NO_STEP = 0
 
@@ -36,8 +37,24 @@ class Drawn(Struct, frozen=True):
     unused_alignments: tuple[str, ...]
 
 
-def write_inference(path: Path, sink: Sink, /, *, cut: Cut = Cut(), files: Files = LOCAL) -> Drawn:  # noqa: B008  frozen
+def has_evidence_alone(folder: Path, /) -> bool:
+    """Say whether a run has inference evidence and no calls: its trace is that of the evidence."""
+    return (folder / ARTIFACT_NAME).is_file() and not any(folder.rglob(JOURNAL_NAME))
+
+
+def write_inference(
+    path: Path,
+    sink: Sink,
+    /,
+    *,
+    cut: Cut = Cut(),  # noqa: B008  frozen
+    most_in_all: int | None = None,
+    files: Files = LOCAL,
+) -> Drawn:
     """Writes the trace of an artifact, named by itself or by its run directory; one part for each process.
+
+    Args:
+        most_in_all: events of all processes, shared out among them evenly, in place of `cut`.
 
     The artifact is read twice: 40 bytes are held of an event, 24 of a link, and of a membership its record.
 
@@ -53,6 +70,8 @@ def write_inference(path: Path, sink: Sink, /, *, cut: Cut = Cut(), files: Files
     _require_short(place, found, lines)
     arrows = _Arrows(found, source=head.context.facts.run_id)
     writer = _Writer(place, found, lines, arrows)
+    if most_in_all is not None:
+        cut = Cut(max_events=max(1, most_in_all // len(found.owners)))
     with files.opened(place.path) as opened:
         parts = tuple(writer.write(owner, nth, sink, opened, cut=cut) for nth, owner in enumerate(writer.order()))
     return Drawn(
