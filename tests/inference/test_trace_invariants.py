@@ -54,6 +54,8 @@ def test_launches_without_device_work_are_counted_and_other_calls_are_none(tmp_p
     assert (one.status, one.names) == (Held.FAIL, ("cudaLaunchKernel",))
     assert one.facts == ("1 of 2 launches, copies and sets",)
     assert of(tmp_path, [other])["launch.has_work"].status is Held.NOT_APPLICABLE
+    assert of(tmp_path, [other])["launch.has_work"].reason == "it holds no device work"
+    assert of(tmp_path, [kernel()])["launch.has_work"].reason == "no call that launches was recorded"
 
 
 def test_sentinels_are_no_ids(tmp_path: Path) -> None:

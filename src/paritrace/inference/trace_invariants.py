@@ -146,17 +146,18 @@ def _launches_worked(facts: TraceFacts, *, others: dict[str, int]) -> TraceInvar
     launching = [code for code, name in enumerate(names) if any(part in name for part in LAUNCHING)]
     of_launching = np.isin(facts.launches["name"], launching)
     if not of_launching.any():
-        return _nothing(words, others)
+        none = "no call that launches was recorded" if len(facts.work) else _NO_WORK
+        return _nothing(words, others, why=none)
     without = of_launching & ~np.isin(facts.launches["id"], facts.work["id"])
     total = int(without.sum())
     said = (f"{total:,} of {int(of_launching.sum()):,} launches, copies and sets",)
     return judged(words, total, facts=said, names=_most(facts, facts.launches["name"][without]))
 
 
-def _nothing(words: tuple[str, str], others: dict[str, int]) -> TraceInvariant:
+def _nothing(words: tuple[str, str], others: dict[str, int], *, why: str = _NO_WORK) -> TraceInvariant:
     if others:
         return unknown(words, f"work of {', '.join(sorted(others))} is not read")
-    return unknown(words, _NO_WORK, status=Held.NOT_APPLICABLE)
+    return unknown(words, why, status=Held.NOT_APPLICABLE)
 
 
 def _ids_are_ids(facts: TraceFacts) -> TraceInvariant:
