@@ -86,17 +86,14 @@ def save(directory: Path, name: str | None, **given: Any) -> int:
 @session.command()
 @directory_argument
 @click.argument("checkpoint")
-@_SET
 @click.option("--rebuild", is_flag=True, help="With new ranks in a new generation; also the way out of an error.")
 @_TOLERATE
 @command_options
-def load(
-    directory: Path, checkpoint: str, settings: tuple[str, ...], rebuild: bool, tolerate_unknown: bool, **given: Any
-) -> int:
+def load(directory: Path, checkpoint: str, rebuild: bool, tolerate_unknown: bool, **given: Any) -> int:
     """Load CHECKPOINT, a name within the session or `latest`, on every rank or on none."""
     from paritrace.session.commands import Kind
 
-    body: dict[str, Any] = {"checkpoint": checkpoint, "rebuild": rebuild, **_changes(settings, None, tolerate_unknown)}
+    body: dict[str, Any] = {"checkpoint": checkpoint, "rebuild": rebuild, "tolerate_unknown": tolerate_unknown}
     return Commanding(directory, given).ask(Kind.LOAD, body)
 
 
@@ -147,7 +144,7 @@ def rebuild(
 ) -> int:
     """Make device state anew; out of an error, with new ranks in a new generation.
 
-    With --set the values given are the whole new request; without, the last request holds.
+    Values given with --set change the last request; the rest of it holds.
     """
     from paritrace.session.commands import Kind
 

@@ -2,12 +2,13 @@
 
 from typing import Annotated, Any
 
-from msgspec import Meta, Struct, ValidationError, convert, field, to_builtins
+from msgspec import Meta, Struct, ValidationError, convert, field
 
 from paritrace.errors import RequestError
 from paritrace.session.commands import Body, Kind
 
-Name = Annotated[str, Meta(pattern=r"^[A-Za-z0-9_][A-Za-z0-9._-]{0,127}$")]  # within the session's own folders (SE-17)
+Name = Annotated[str, Meta(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$")]  # within the session's own folders (SE-17)
+Saved = Annotated[str, Meta(pattern=r"^(autosave/|checkpoints/)?[A-Za-z0-9][A-Za-z0-9._-]{0,99}$")]
 Steps = Annotated[int, Meta(ge=1, le=2**53)]
 Values = dict[str, Any]
 
@@ -47,8 +48,7 @@ class SaveBody(_Body, frozen=True):
 class LoadBody(_Body, frozen=True):
     """`checkpoint`: a name, or `latest`. `rebuild`: with new ranks, also out of an error (SE-20)."""
 
-    checkpoint: Name
-    values: Values = field(default_factory=dict[str, Any])
+    checkpoint: Saved
     rebuild: bool = False
     tolerate_unknown: bool = False
 
@@ -96,17 +96,17 @@ BODIES: dict[Kind, type[_Body]] = {
 
 
 def checked_body(kind: Kind, body: Body, /) -> Body:
-    """Return the body of a command, with what is default left out.
+    """Return the body of a command as it was given, once it holds what its kind takes and nothing else.
 
     Raises:
         RequestError: Refused, `bad_command`: a key that its kind does not know, a missing one, a value of another kind.
     """
     try:
-        told: Body = to_builtins(convert(body, BODIES[kind]))
+        convert(body, BODIES[kind])
     except ValidationError as error:
         raise RequestError(
             f"{kind.value}: {error}",
             code="bad_command",
             fix=f"`paritrace session {kind.value} --help` and the OpenAPI document list what it takes",
         ) from None
-    return told
+    return dict(body)

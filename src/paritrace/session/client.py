@@ -115,12 +115,12 @@ class Client:
         self,
         checkpoint: str,
         *,
-        values: Mapping[str, Any] | None = None,
         rebuild: bool = False,
+        tolerate_unknown: bool = False,
         options: Options = NO_OPTIONS,
     ) -> Reply:
         """Load a checkpoint by its name, or `latest`, on every rank or on none; `rebuild`: with new ranks (SE-20)."""
-        body: Body = {"checkpoint": checkpoint, "values": dict(values or {}), "rebuild": rebuild}
+        body: Body = {"checkpoint": checkpoint, "rebuild": rebuild, "tolerate_unknown": tolerate_unknown}
         return self.command(Kind.LOAD, body, options)
 
     def inputs(self, reference: Mapping[str, Any], *, options: Options = NO_OPTIONS) -> Reply:

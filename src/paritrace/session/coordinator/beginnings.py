@@ -27,7 +27,7 @@ class Beginnings:
             )
         given = action.body.get("values")
         if given is not None:
-            self._configurations.requested = dict(given)
+            self._configurations.requested = {**self._configurations.requested, **given}
         return Started(
             action.generation,
             self._configurations.requested,

@@ -5,7 +5,7 @@ from typing import Any
 
 from msgspec import json as msgspec_json
 
-from paritrace.evidence.plain_json import elements, is_object
+from paritrace.evidence.plain_json import elements, is_object, members
 from paritrace.files import LOCAL, Files
 from paritrace.session.commands import Body
 from paritrace.session.directory import config_path
@@ -26,9 +26,14 @@ class Configurations:
         document = facts.get(CONFIG)
         if not is_object(document):
             return
+        if "settings" not in document:  # the workload declares no fields: values have no source
+            self.requested = dict(members(document.get("values")))
+            return
         self.requested = requested_of(document)
-        data = msgspec_json.format(msgspec_json.encode({**document, "revision": revision})) + b"\n"
-        self._files.write_once(config_path(self._directory, revision), data)
+        path = config_path(self._directory, revision)
+        if not self._files.exists(path):
+            data = msgspec_json.format(msgspec_json.encode({**document, "revision": revision})) + b"\n"
+            self._files.replace(path, data)
 
     def last_requested(self, revision: int) -> Body:
         """Return what the configuration of a revision had been asked for; nothing where none is kept."""

@@ -35,20 +35,23 @@ def start_detached(opening: Opening, /, *, tell: Callable[[str], None]) -> Statu
         HostError: Failed, `coordinator_not_started`, with what it said; `coordinator_silent` past the bound `start`.
     """
     bounds = checked_bounds(opening.bounds)
+    log = Path(opening.directory, LOG)
+    said_before = LOCAL.size(log) if LOCAL.exists(log) else 0
     process = _spawned(opening)
     deadline = time.monotonic() + bounds["join"] + bounds["start"]
+    told = ""
     with Client(opening.directory) as session:
         while time.monotonic() < deadline:
             if process.poll() is not None:
-                raise _not_started(opening)
+                raise _not_started(log, said_before)
             status = _status(session, process.pid)
             if status is not None and status.state is not RankState.LOADING and not is_being_reported(status):
                 return status
-            if status is not None:
-                tell(
-                    f"{sum(one.state is not None for one in status.ranks)} of {status.world_size} ranks: {status.phase}"
-                )
-            time.sleep(ASKED_EVERY_SECONDS if status is None else 10 * ASKED_EVERY_SECONDS)
+            words = None if status is None else _loading(status)
+            if words is not None and words != told:
+                told = words
+                tell(words)
+            time.sleep(ASKED_EVERY_SECONDS)
     raise HostError(
         f"the ranks of {opening.directory} are not ready in time",
         code="coordinator_silent",
@@ -78,6 +81,11 @@ def _spawned(opening: Opening) -> "subprocess.Popen[bytes]":
     return process
 
 
+def _loading(status: Status) -> str:
+    there = sum(one.state is not None for one in status.ranks)
+    return f"{there} of {status.world_size} ranks: {status.phase}"
+
+
 def _status(session: Client, pid: int) -> Status | None:
     """What the new coordinator says; None while it does not answer yet, or the directory still names an earlier one."""
     try:
@@ -88,8 +96,8 @@ def _status(session: Client, pid: int) -> Status | None:
         return None
 
 
-def _not_started(opening: Opening) -> HostError:
-    said = LOCAL.read(Path(opening.directory, LOG)).decode("utf-8", "replace")[-TAIL_CHARACTERS:]
+def _not_started(log: Path, said_before: int) -> HostError:
+    said = LOCAL.read(log)[said_before:].decode("utf-8", "replace")[-TAIL_CHARACTERS:]
     return HostError(
         "the coordinator ended before its ranks were ready",
         code="coordinator_not_started",

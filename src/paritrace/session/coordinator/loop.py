@@ -38,7 +38,7 @@ from paritrace.session.coordinator_record import Coordinator
 from paritrace.session.engines.seam import FromEngine
 from paritrace.session.failure import exit_words
 from paritrace.session.journal import EXIT
-from paritrace.session.messages import Answer, Beat, Ended, FromRank, Joined, encoded, from_rank
+from paritrace.session.messages import Answer, Beat, Ended, FromRank, Joined, RoundName, Verdict, encoded, from_rank
 
 LOOKED_AT_EVERY_SECONDS = 1.0  # ranks beat once a second; a command wakes the wait at once
 
@@ -159,13 +159,23 @@ class Loop:
                     and (known is None or known.metrics_step != message.metrics_step)
                 ):
                     self._parts.books.event(METRICS, {"step": message.metrics_step, "metrics": message.metrics})
-            case Answer() | Ended():
-                if message.rank == 0:
-                    self._parts.configurations.keep(message.config_revision, message.facts)
-            case Joined():
+            case Answer() if message.rank == 0 and message.name is RoundName.ACT and message.verdict is Verdict.YES:
+                self._keep_configuration(message)
+            case Ended() if message.rank == 0:
+                self._keep_configuration(message)
+            case Answer() | Ended() | Joined():
                 pass
             case _:
                 assert_never(message)
+
+    def _keep_configuration(self, message: Answer | Ended) -> None:
+        try:
+            self._parts.configurations.keep(message.config_revision, message.facts)
+        except HostError as error:
+            self._parts.books.warn(
+                f"the configuration of revision {message.config_revision} was not kept: {error.message}",
+                generation=message.generation,
+            )
 
     def _perform(self, action: CoordinatorAction) -> None:
         parts = self._parts
