@@ -64,11 +64,18 @@ class Told:
         under = self.state.under
         assert under is not None
         assert under.name is name
-        whole = {"verdict": Verdict.YES, "step": 0, "config_revision": 0} | given
+        whole: dict[str, Any] = {"verdict": Verdict.YES, "step": 0, "config_revision": 0} | given
         self.event(Heard(rank, Answer(self.generation, "c", under.epoch, name, rank, **whole)))
 
     def beats(self, rank: int, **given: Any) -> None:
-        whole = {"epoch": 0, "state": RankState.RUNNING, "step": 12, "pending": 88, "config_revision": 0} | given
+        whole: dict[str, Any] = {
+            "epoch": 0,
+            "state": RankState.RUNNING,
+            "step": 12,
+            "pending": 88,
+            "config_revision": 0,
+        }
+        whole |= given
         self.event(Heard(rank, Beat(self.generation, rank, **whole)))
 
     @property

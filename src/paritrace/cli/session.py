@@ -7,6 +7,7 @@ import click
 
 from paritrace.cli.options import json_lines_option, json_option
 from paritrace.cli.output import ExitStatus, note, write_json, write_json_line, write_text
+from paritrace.cli.session_chaos import chaos
 from paritrace.cli.session_options import Commanding, command_options, directory_argument, object_of, values_of
 from paritrace.cli.session_start import start
 
@@ -24,6 +25,7 @@ def session() -> None:
 
 
 session.add_command(start)
+session.add_command(chaos)
 
 
 @session.command()
