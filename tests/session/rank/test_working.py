@@ -259,6 +259,8 @@ def test_se37_a_session_starts_from_the_latest_and_tells_what_it_did_not_take(tm
 
     again = Session(tmp_path, start_from="latest", generation=2)
     assert (again.built.state, again.built.step) == (RankState.IDLE, 4)
+    beat = again.played.line.first(Beat, lambda beat: beat.state is RankState.IDLE)
+    assert beat.step == 4  # never told as Idle at another step
     assert again.built.facts["chosen"] == "autosave/step-00000004-g1-e4"
     assert "half is no checkpoint" in again.built.facts["rejected"][0]
     assert again.state() == (7.0, 4.0, 1, "first")

@@ -107,6 +107,7 @@ class _Serving:
             facts = start(place)
         except Exception as error:  # noqa: BLE001  the workload's own code: whatever it raises is told
             self.gate.broke(place.step, place.reasons_of(error, code="start_failed"))
+        self.gate.stands_before(place.step)
         self.words.say(Built(place.step, place.context.config_revision, facts=facts))
 
     def _closed(self, why: str) -> int:

@@ -145,6 +145,12 @@ class Gate:
         self._stopped(step)
         raise AssertionError("a broken gate lets no step begin")
 
+    def stands_before(self, step: int, /) -> None:
+        """The work will come to this step first: what is built goes on from a checkpoint (SE-37)."""
+        with self._lock:
+            self._next = self._limit = step
+            self._set_stop()
+
     def moved(self) -> None:
         """The work has moved without a step: a unit of loading, building or saving is done (SE-13)."""
         self._moved_ns = self._now()
