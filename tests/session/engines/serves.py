@@ -4,11 +4,16 @@ import ctypes
 import os
 import signal
 import sys
+import threading
 import time
+from pathlib import Path
 from types import FrameType
 
 from paritrace.process.identity import own_identity
+from paritrace.session.engines.layout import stacks_path
+from paritrace.session.engines.rendezvous import dialled, rendezvous_in
 from paritrace.session.engines.seam import RankLine, RankSpec
+from paritrace.session.engines.stacks import dump_on_signal
 from paritrace.session.messages import Joined, encoded
 
 LONG_SECONDS = 600  # longer than any test
@@ -18,7 +23,8 @@ IDLE_SECONDS = 120.0
 def serve(line: RankLine, spec: RankSpec, *, rank: int, local_rank: int) -> int:
     """Join, then take orders until the line is closed."""
     del local_rank
-    signal.signal(signal.SIGTERM, _not_now)  # what libraries do, and what makes a rank hard to end
+    if threading.current_thread() is threading.main_thread():
+        signal.signal(signal.SIGTERM, _not_now)  # what libraries do, and what makes a rank hard to end
     line.send(joined(spec, rank))
     until = time.monotonic() + IDLE_SECONDS
     while (found := line.receive(until - time.monotonic())) is not None and time.monotonic() < until:
@@ -27,20 +33,37 @@ def serve(line: RankLine, spec: RankSpec, *, rank: int, local_rank: int) -> int:
     return 7
 
 
-def joined(spec: RankSpec, rank: int, *, job_id: str | None = None, generation: int | None = None) -> bytes:
+def dial_in(folder: str, rank: int, world_size: int) -> int:
+    """Be a rank that somebody else started."""
+    found = rendezvous_in(Path(folder))
+    dump_on_signal(stacks_path(folder, found.generation, rank))
+    spec = RankSpec(
+        directory=folder,
+        session_id=found.session_id,
+        workload="none:None",
+        arguments={},
+        world_size=world_size,
+        generation=found.generation,
+        job_id=found.job_id,
+        token=found.token,
+    )
+    return serve(dialled(found.host, found.port), spec, rank=rank, local_rank=rank)
+
+
+def joined(spec: RankSpec, rank: int) -> bytes:
     """The first word of a rank."""
     own = own_identity()
     return encoded(
         Joined(
-            generation=spec.generation if generation is None else generation,
+            generation=spec.generation,
             rank=rank,
             world_size=spec.world_size,
-            job_id=spec.job_id if job_id is None else job_id,
+            job_id=spec.job_id,
             token=spec.token,
             pid=own.pid,
             host=own.host,
-            boot_id=str(own.boot_id),
-            start_ticks=own.start_ticks if isinstance(own.start_ticks, int) else 0,
+            boot_id=own.boot_id if isinstance(own.boot_id, str) else None,
+            start_ticks=own.start_ticks if isinstance(own.start_ticks, int) else None,
         )
     )
 

@@ -18,7 +18,8 @@ _LENGTH = struct.Struct(">I")
 class Frames:
     """Cuts a stream into messages: four bytes of length, then as many bytes."""
 
-    def __init__(self) -> None:
+    def __init__(self, message_bytes: int) -> None:
+        self.message_bytes = message_bytes  # the longest that is taken
         self._left = bytearray()
 
     def fed(self, data: bytes) -> list[bytes]:
@@ -27,7 +28,7 @@ class Frames:
         found: list[bytes] = []
         while len(self._left) >= _LENGTH.size:
             (length,) = _LENGTH.unpack_from(self._left)
-            if length > MESSAGE_BYTES:
+            if length > self.message_bytes:
                 raise ValueError(f"a message of {length} bytes")
             if len(self._left) < _LENGTH.size + length:
                 break
@@ -71,9 +72,9 @@ class Waker:
 class Line:
     """One end of a line. It owns its socket; of one thread."""
 
-    def __init__(self, end: socket.socket) -> None:
+    def __init__(self, end: socket.socket, *, message_bytes: int = MESSAGE_BYTES) -> None:
         self._end = end
-        self._frames = Frames()
+        self._frames = Frames(message_bytes)
         self._open = True
         end.setblocking(False)
 
@@ -84,6 +85,10 @@ class Line:
     def fileno(self) -> int:
         """The descriptor to wait for."""
         return self._end.fileno()
+
+    def trust(self) -> None:
+        """Take messages of any length of ours from now on."""
+        self._frames.message_bytes = MESSAGE_BYTES
 
     def send(self, data: bytes, *, seconds: float = SEND_SECONDS) -> None:
         """Write a message. Raises OSError where the line is closed, or stuck for so long: it is closed then."""

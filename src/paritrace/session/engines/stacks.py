@@ -24,6 +24,7 @@ _PROC = "/proc"
 
 def dump_on_signal(path: Path) -> None:
     """Have this process append the stacks of all its threads to a file at every `STACKS_SIGNAL`."""
+    path.parent.mkdir(parents=True, exist_ok=True)
     file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
     faulthandler.register(STACKS_SIGNAL, file=file, all_threads=True)  # it keeps the descriptor for good
 
