@@ -4,7 +4,7 @@ import random
 from hashlib import blake2b
 from typing import NamedTuple
 
-from msgspec import Struct, msgpack
+from msgspec import msgpack
 from msgspec.structs import replace
 
 from tests.session.worlds import PAID_BY, Move, Script, World, Wrong, after, check_end, moves_of, opened
@@ -21,33 +21,66 @@ class Explored(NamedTuple):
     results: frozenset[tuple[str, str]]
 
 
-class _Parts(NamedTuple):
-    """A world's parts with their digests: most moves leave most parts as they were."""
+class _Digests:
+    """Digests of the parts of worlds, by the part's identity: most moves leave most parts as they were."""
 
-    values: tuple[Struct, ...]
-    digests: tuple[bytes, ...]
+    def __init__(self) -> None:
+        self._known: dict[int, tuple[object, bytes]] = {}
 
-    def digest(self) -> bytes:
-        return blake2b(b"".join(self.digests), digest_size=16).digest()
+    def of(self, part: object, *, rank: int) -> bytes:
+        """Return the digest of what belongs to a rank, whatever number that has."""
+        known = self._known.get(id(part))
+        if known is None:
+            bare = msgpack.encode(part).replace(b"\xa4rank" + bytes((rank,)), b"\xa4rank\x00")
+            known = self._known[id(part)] = (part, _hashed(bare))  # kept alive, so that its identity stays its own
+        return known[1]
+
+    def of_world(self, world: World) -> bytes:
+        """Return what tells worlds apart: all but words for people, and which of the ranks has which number."""
+        state, under = world.coordinator, world.coordinator.under
+        ranks = [
+            self.of(process, rank=rank)
+            + self.of(state.ranks[rank], rank=rank)
+            + (self.of(under.answers[rank], rank=rank) if under is not None and under.answers[rank] else b"")
+            + bytes((rank in state.ended,))
+            for rank, process in enumerate(world.processes)
+        ]
+        shared = replace(
+            state,
+            ranks=(),
+            ended=frozenset(),
+            under=None
+            if under is None
+            else replace(under, answers=(), reply=None if under.reply is None else under.reply.result),
+            bounds={},
+            asked={},  # as many as the world says
+            replies={},  # as the world has them in `settled`
+            error=(),
+        )
+        rest = replace(world, coordinator=shared, processes=(), settled=tuple(sorted(world.settled)))
+        return _hashed(b"".join((*sorted(ranks), msgpack.encode(rest))))
+
+
+def _hashed(data: bytes) -> bytes:
+    return blake2b(data, digest_size=16).digest()
 
 
 def explore(script: Script, *, world_size: int) -> Explored:
     """Visit every reachable world, depth first. Raises Wrong with the way to what is wrong."""
     first = opened(script, world_size=world_size)
-    parts = _parts_of(first, _Parts((), ()))
-    seen, way = {parts.digest()}, list[Move]()
+    digests = _Digests()
+    seen, way = {digests.of_world(first)}, list[Move]()
     ends, results = 0, set[tuple[str, str]]()
-    trail = [(first, parts, list(moves_of(first)))]
+    trail = [(first, list(moves_of(first)))]
     while trail:
-        world, parts, moves = trail[-1]
+        world, moves = trail[-1]
         if not moves:
             trail.pop()
             del way[-1:]
             continue
         way.append(moves.pop())
         then = _after(world, way)
-        parts = _parts_of(then, parts)
-        digest = parts.digest()
+        digest = digests.of_world(then)
         if digest in seen:
             way.pop()
             continue
@@ -57,7 +90,7 @@ def explore(script: Script, *, world_size: int) -> Explored:
             _end(then, way)
             ends += 1
             results.update(then.settled)
-        trail.append((then, parts, following))
+        trail.append((then, following))
     return Explored(len(seen), ends, frozenset(results))
 
 
@@ -92,15 +125,3 @@ def _end(world: World, way: list[Move]) -> None:
 
 def _told(wrong: AssertionError, way: list[Move]) -> Wrong:
     return Wrong(f"{wrong}\n  " + "\n  ".join(" ".join(map(str, move)) for move in way))
-
-
-def _parts_of(world: World, before: _Parts) -> _Parts:
-    rest = replace(world, coordinator=None, processes=())
-    values = (rest, world.coordinator, *world.processes)
-    same = dict(zip(map(id, before.values), before.digests, strict=True))  # `before` keeps them alive
-    return _Parts(values, tuple(same.get(id(value)) or _digest(value) for value in values))
-
-
-def _digest(part: Struct) -> bytes:
-    bare = replace(part, bounds={}) if "bounds" in part.__struct_fields__ else part  # the same in every world
-    return blake2b(msgpack.encode(bare), digest_size=16).digest()

@@ -353,3 +353,12 @@ def test_se16_under_attach_a_failure_disables_control_and_says_so() -> None:
     assert driven.state.control == "disabled: rank 1: killed by signal 9"
     driven.ask("again", Kind.REBUILD)
     assert driven.reply("again").reasons[0].code == "launcher_owned"
+
+
+def test_se13_heartbeats_tell_of_ends_too_should_the_word_of_one_be_lost() -> None:
+    driven = running()
+    for rank in range(2):
+        driven.beat(rank, RankState.IDLE, step=10)
+    assert (driven.state.target, driven.state.step) == (None, 10)
+    driven.beat(1, RankState.ERROR)
+    assert driven.state.phase is Phase.ERROR

@@ -60,11 +60,30 @@ def test_se19_a_gate_that_lets_one_step_too_many_pass_is_found() -> None:
         explore(Script((RUN, STOP), late_rank=1), world_size=2)
 
 
+def test_se6_the_rest_of_a_run_ends_as_the_coordinator_believes(told: Telling) -> None:
+    explored = told(explore(Script((RUN, Command("live", Kind.CONFIGURE)), loss=1), world_size=1))
+    assert ("live", "applied") in explored.results
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("fault", FAULTS)
 def test_se19_two_ranks_with_any_one_fault_at_any_point(fault: str, told: Telling) -> None:
     explored = told(explore(Script((RUN, STOP), **{fault: 1}), world_size=2))  # type: ignore[arg-type]
     assert ("stop", "applied") in explored.results
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("fault", FAULTS)
+def test_se19_three_ranks_with_any_one_fault_at_any_point(fault: str, told: Telling) -> None:
+    run = Command("run", Kind.RUN, {"steps": 1})
+    explored = told(explore(Script((run, STOP), **{fault: 1}), world_size=3))  # type: ignore[arg-type]
+    assert ("stop", "applied") in explored.results
+
+
+@pytest.mark.slow
+def test_se19_three_ranks_stop_within_a_run_whatever_comes_first(told: Telling) -> None:
+    explored = told(explore(Script((RUN, STOP)), world_size=3))
+    assert explored.results == {("run", "applied"), ("stop", "applied")}
 
 
 @pytest.mark.slow
@@ -85,12 +104,6 @@ def test_se6_every_live_kind_within_a_run_is_done_on_both_ranks_or_on_none(
 def test_se19_one_rank_with_two_faults_at_any_points(pair: tuple[str, str], told: Telling) -> None:
     script = Script((RUN, STOP, CLOSE), **dict.fromkeys(pair, 1))  # type: ignore[arg-type]
     assert results_of(told(explore(script, world_size=1)), "close") == {"applied"}
-
-
-@pytest.mark.slow
-def test_se19_three_ranks_stop_within_a_run_whatever_comes_first(told: Telling) -> None:
-    explored = told(explore(Script((RUN, STOP)), world_size=3))
-    assert explored.results == {("run", "applied"), ("stop", "applied")}
 
 
 @pytest.mark.slow

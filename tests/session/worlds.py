@@ -1,9 +1,10 @@
 """A session without processes: the two machines, shells of them that are pure, and every thing that can happen next.
 
 A world is a value. `moves_of` lists what can happen in it, `after` gives the world after one of these. Lines keep their
-order, as pipes and sockets do; all else may come in any order. A step is a collective: it ends once all ranks that live
-have begun it. Faults (loss, a copy, a refusal, a failure, a death, a timer that runs out, a stuck rank) are moves that
-are paid from a purse, so that an exploration is finite.
+order, as pipes and sockets do, but for copies of messages, which come whenever they like; all else has no order. A step
+is a collective: it ends once all ranks have begun it. Faults (loss, a copy, a refusal, a failure, a death, a timer that
+runs out, a process or a thread that does nothing any more) are moves that are paid from a purse, so that an exploration
+is finite. Heartbeats and timers come by themselves where nothing else can happen any more.
 """
 
 from collections.abc import Iterator
@@ -30,8 +31,8 @@ from paritrace.session.coordinator_events import (
     Withdrawn,
     Written,
 )
-from paritrace.session.coordinator_record import Coordinator
-from paritrace.session.messages import Answer, FromRank, Joined, Round, RoundName, ToRank, Verdict
+from paritrace.session.coordinator_record import Coordinator, Phase
+from paritrace.session.messages import Answer, Beat, FromRank, Joined, Round, RoundName, ToRank, Verdict
 from paritrace.session.rank_events import (
     Broke,
     Built,
@@ -101,6 +102,8 @@ class Process(Struct, frozen=True):
     words: tuple[RankEvent, ...] = ()  # what its work thread has said, and its control thread not yet heard
     down: tuple[ToRank, ...] = ()
     up: tuple[FromRank, ...] = ()
+    late_down: tuple[ToRank, ...] = ()  # copies, which come whenever they like
+    late_up: tuple[FromRank, ...] = ()
     building: bool = True
     alive: bool = True
     said_gone: bool = False
@@ -153,11 +156,25 @@ def moves_of(world: World) -> Iterator[Move]:
         yield ("keep", 0, command_id)
         if script.refusal:
             yield ("keep-fails", 0, command_id)
-    if script.timeout or (not world.faultless and not _anything(world)):
-        for timer in sorted(world.timers):
-            yield ("timer", 0, timer)
+    if script.timeout:
+        yield from _timers_of(world)
+    elif not world.faultless and not _anything(world):
+        yield from list(_beats_of(world)) or _timers_of(world)
     for rank, process in enumerate(world.processes):
         yield from _moves_of_rank(world, rank, process)
+
+
+def _timers_of(world: World) -> list[Move]:
+    return [("timer", 0, timer) for timer in sorted(world.timers)]
+
+
+def _beats_of(world: World) -> Iterator[Move]:
+    """Yield the heartbeats that tell something new."""
+    for rank, process in enumerate(world.processes):
+        known, machine = world.coordinator.ranks[rank], process.machine
+        news = (machine.state, machine.epoch, process.next) != (known.state, known.epoch, known.step)
+        if news and process.alive and not (process.frozen or process.let_go):
+            yield ("beat", rank, "")
 
 
 def _anything(world: World) -> bool:
@@ -175,6 +192,7 @@ def _moves_of_rank(world: World, rank: int, process: Process) -> Iterator[Move]:
         ("hear", bool(process.up)),
         ("lose-up", bool(process.up)),
         ("copy-up", bool(process.up)),
+        ("late-up", bool(process.late_up)),
         ("gone", not (process.up or process.alive or process.said_gone)),
     ]
     awake = process.alive and not process.frozen
@@ -182,6 +200,7 @@ def _moves_of_rank(world: World, rank: int, process: Process) -> Iterator[Move]:
         ("die", process.alive),
         ("freeze", awake),
         ("receive", awake and bool(process.down)),
+        ("late-down", awake and bool(process.late_down)),
         ("word", awake and bool(process.words)),
         ("lose-down", awake and bool(process.down)),
         ("copy-down", awake and bool(process.down)),
@@ -248,14 +267,14 @@ def _paid(world: World, fault: str) -> World:
 def _after_of_rank(world: World, rank: int, name: str) -> World:
     process = world.processes[rank]
     match name:
-        case "hear":
-            world = _with(world, rank, replace(process, up=process.up[1:]))
-            return _coordinate(world, Heard(rank, process.up[0]))
-        case "gone":
-            return _coordinate(_with(world, rank, replace(process, said_gone=True)), Gone(rank, "its process ended"))
+        case "hear" | "late-up" | "gone" | "beat":
+            return _after_of_hearing(world, rank, name)
         case "receive":
             world = _with(world, rank, replace(process, down=process.down[1:]))
             return _rank(world, rank, Received(process.down[0], process.next))
+        case "late-down":
+            world = _with(world, rank, replace(process, late_down=()))
+            return _rank(world, rank, Received(process.late_down[0], process.next))
         case "word":
             world = _with(world, rank, replace(process, words=process.words[1:]))
             return _rank(world, rank, process.words[0])
@@ -269,16 +288,46 @@ def _after_of_rank(world: World, rank: int, name: str) -> World:
             return _after_of_work(world, rank, name)
 
 
+def _after_of_hearing(world: World, rank: int, name: str) -> World:
+    process = world.processes[rank]
+    match name:
+        case "hear":
+            world = _with(world, rank, replace(process, up=process.up[1:]))
+            return _coordinate(world, Heard(rank, process.up[0]))
+        case "late-up":
+            world = _with(world, rank, replace(process, late_up=()))
+            return _coordinate(world, Heard(rank, process.late_up[0]))
+        case "gone":
+            return _coordinate(_with(world, rank, replace(process, said_gone=True)), Gone(rank, "its process ended"))
+        case _:
+            return _coordinate(world, Heard(rank, _beat(process)))
+
+
+def _beat(process: Process) -> Beat:
+    machine = process.machine
+    return Beat(
+        generation=machine.generation,
+        rank=machine.rank,
+        epoch=machine.epoch,
+        state=machine.state,
+        step=process.next,
+        pending=machine.pending,
+        config_revision=machine.config_revision,
+    )
+
+
 def _line_faulted(process: Process, fault: str) -> Process:
-    """Return a process whose next message is lost, or comes once more behind all that is on its way."""
+    """Return a process whose next message is lost, or comes once more, at any time."""
     what, line = fault.split("-")
     first, *later = process.up if line == "up" else process.down
-    return replace(process, **{line: (first, *later, first) if what == "copy" else tuple(later)})
+    return replace(process, **({f"late_{line}": (first,)} if what == "copy" else {line: tuple(later)}))
 
 
 def _dead(process: Process) -> Process:
     """Return what is left of a process: what it has written, and how far it came."""
-    return replace(process, alive=False, down=(), work=(), words=())
+    machine = rank_machine.began(rank=process.machine.rank, world_size=process.machine.world_size, generation=0)
+    left = Process(machine, process.next, up=process.up, late_up=process.late_up, said_gone=process.said_gone)
+    return replace(left, building=False, alive=False)
 
 
 def _after_of_work(world: World, rank: int, name: str) -> World:
@@ -330,7 +379,11 @@ def _ended(world: World, process: Process) -> Process:
     """Return a process that was told to leave: it ends, or, where it is somebody else's, steps on as it likes."""
     if world.script.stops_ranks:
         return _dead(process)
-    return replace(process, let_go=True, limit=ENDLESS, down=(), work=(), words=()) if process.alive else process
+    return (
+        replace(process, let_go=True, limit=ENDLESS, down=(), late_down=(), work=(), words=())
+        if process.alive
+        else process
+    )
 
 
 def _may_step(world: World, rank: int) -> None:
@@ -399,6 +452,9 @@ def _rank(world: World, rank: int, event: RankEvent) -> World:
 def _coordinate(world: World, event: CoordinatorEvent) -> World:
     state, actions = coordinator_machine.step(world.coordinator, event)
     world = replace(world, coordinator=state)
+    told = {action.reply.command_id for action in actions if isinstance(action, Settle)}
+    if isinstance(event, Withdrawn) and event.command_id not in told:
+        raise Wrong(f"{event.command_id} was withdrawn and nothing is told of it")
     for action in actions:
         match action:
             case Tell():
@@ -440,13 +496,19 @@ def _started(world: World, generation: int) -> World:
         rank_machine.began(rank=rank, world_size=size, generation=generation, capabilities=CAPABILITIES)
         for rank in range(size)
     ]
-    return replace(world, processes=tuple(Process(machine, up=(_joined(machine),)) for machine in machines))
+    late = [process.late_up for process in world.processes] or [()] * size  # those of the generation before, too
+    processes = (Process(m, up=(_joined(m),), late_up=late[m.rank]) for m in machines)
+    return replace(world, processes=tuple(processes))
 
 
 def _joined(machine: Rank) -> Joined:
     return Joined(
         machine.generation, machine.rank, machine.world_size, "job", "token", 1, "host", "boot", 1, CAPABILITIES
     )
+
+
+def _steps(world: World) -> set[int]:
+    return {process.next for process in world.processes}
 
 
 def check_end(world: World) -> None:
@@ -462,6 +524,9 @@ def check_end(world: World) -> None:
     held = any(p.frozen or p.stuck or not (p.alive or world.script.stops_ranks) for p in world.processes)
     if waiting and not held:  # what is stuck is a finding; what somebody else has launched, nobody here ends
         raise Wrong(f"nothing can happen any more, yet ranks {waiting} are within a run")
+    state = world.coordinator
+    if state.phase is Phase.READY and not held and (state.target is not None or _steps(world) != {state.step}):
+        raise Wrong(f"the ranks have come to {_steps(world)}, their coordinator believes {state.step}")
     closing = any(one.kind is Kind.CLOSE for one in world.script.commands)
     if closing and not world.coordinator.over:
         raise Wrong(f"nothing can happen any more, yet the session is {world.coordinator.phase}")

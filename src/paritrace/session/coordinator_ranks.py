@@ -25,9 +25,14 @@ def on_joined(turn: Turn, message: Joined, /) -> None:
 
 
 def on_beat(turn: Turn, beat: Beat, /) -> None:
-    """Keep the last that a rank said of itself."""
+    """Keep the last that a rank said of itself. It tells of ends, too, should the word of one have been lost."""
     turn.know(beat.rank, beat=beat, state=beat.state, epoch=beat.epoch, step=beat.step)
     judged(turn, beat)
+    if beat.state is RankState.IDLE:
+        _on_target(turn, beat)
+    elif beat.state is RankState.ERROR:
+        words = f"rank {beat.rank}: it is in state {beat.state.value}"
+        fail_stop(turn, "rank_failed", words, (Reason(beat.rank, "rank_failed", words),))
 
 
 def on_ended(turn: Turn, ended: Ended, /) -> None:
@@ -40,8 +45,13 @@ def on_ended(turn: Turn, ended: Ended, /) -> None:
         _on_loop_over(turn, ended)
     elif not turn.state.ranks[ended.rank].built:
         _on_built(turn, ended)
-    elif ended.step == turn.state.target and ended.epoch == turn.state.run_epoch:
-        turn.change(ended=turn.state.ended | {ended.rank})
+    else:
+        _on_target(turn, ended)
+
+
+def _on_target(turn: Turn, said: Ended | Beat) -> None:
+    if said.step == turn.state.target and said.epoch == turn.state.run_epoch:
+        turn.change(ended=turn.state.ended | {said.rank})
         if not _admitting(turn):
             end_run_if_all(turn)
 
