@@ -68,6 +68,8 @@ def object_of(text: str | None, /, *, what: str) -> dict[str, Any] | None:
         RequestError: Refused, `usage`.
         HostError: Refused: the file cannot be read.
     """
+    from msgspec import json as msgspec_json
+
     if text is None:
         return None
     if text.startswith("@"):
@@ -75,12 +77,9 @@ def object_of(text: str | None, /, *, what: str) -> dict[str, Any] | None:
 
         text = LOCAL.read(Path(text[1:])).decode("utf-8", "replace")
     try:
-        found = json.loads(text)
+        return msgspec_json.decode(text, type=dict[str, Any])
     except ValueError as error:
         raise RequestError(f"{what}: {error}", code="usage", fix="give a JSON object, or @FILE with one") from None
-    if not isinstance(found, dict):
-        raise RequestError(f"{what} is no JSON object", code="usage", fix="give a JSON object, or @FILE with one")
-    return found
 
 
 class Commanding:

@@ -8,11 +8,12 @@ import click
 from paritrace.cli.options import json_option
 from paritrace.cli.output import ExitStatus, note, write_json, write_text
 from paritrace.cli.session_options import directory_argument, object_of, values_of
+from paritrace.errors import RequestError
 
 
 @click.command()
 @directory_argument
-@click.argument("workload", metavar="MODULE:CLASS")
+@click.argument("workload", required=False, metavar="[MODULE:CLASS]")
 @click.option("--ranks", type=click.IntRange(1, 100_000), default=1, show_default=True, help="How many ranks.")
 @click.option(
     "--engine",
@@ -31,10 +32,13 @@ from paritrace.cli.session_options import directory_argument, object_of, values_
 @click.option(
     "--port", type=click.IntRange(0, 65535), default=0, metavar="N", help="Port of 127.0.0.1 [default: free]."
 )
-@click.option("--detach", is_flag=True, help="Give the terminal back once all ranks are ready.")
+@click.option("--detach", is_flag=True, help="Give the terminal back once all ranks are ready; with attach at once.")
 @json_option
-def start(directory: Path, workload: str, detach: bool, as_json: bool, **given: Any) -> int:
+def start(directory: Path, workload: str | None, detach: bool, as_json: bool, **given: Any) -> int:
     """Start a session in DIR: a coordinator, and ranks that build MODULE:CLASS and wait.
+
+    With --engine attach there is no MODULE:CLASS: ranks of a launcher dial in, whose loop is over `paritrace.steps` and
+    whose environment has PARITRACE_SESSION=DIR.
 
     DIR is a new directory, or that of an earlier session, whose journal goes on. Ends when the session is closed; the
     first Ctrl-C closes it, the second one kills its ranks.
@@ -43,9 +47,15 @@ def start(directory: Path, workload: str, detach: bool, as_json: bool, **given: 
     """
     from paritrace.session.coordinator.opening_request import Opening
 
+    if (workload is None) != (given["engine"] == "attach"):
+        raise RequestError(
+            "MODULE:CLASS belongs to every engine but attach, whose ranks bring their own loop",
+            code="usage",
+            fix="name the workload as package.module:Class, or leave it out with --engine attach",
+        )
     opening = Opening(
         directory=str(directory.absolute()),
-        workload=workload,
+        workload=workload or "",
         arguments=object_of(given["arguments"], what="--arguments") or {},
         ranks=given["ranks"],
         engine=given["engine"],

@@ -45,7 +45,7 @@ def start_detached(opening: Opening, /, *, tell: Callable[[str], None]) -> Statu
             if process.poll() is not None:
                 raise _not_started(log, said_before)
             status = _status(session, process.pid)
-            if status is not None and status.state is not RankState.LOADING and not is_being_reported(status):
+            if status is not None and _is_awaited(status, opening):
                 return status
             words = None if status is None else _loading(status)
             if words is not None and words != told:
@@ -79,6 +79,13 @@ def _spawned(opening: Opening) -> "subprocess.Popen[bytes]":
     with process.stdin as given:
         given.write(msgspec_json.encode(opening))
     return process
+
+
+def _is_awaited(status: Status, opening: Opening) -> bool:
+    """Whether nothing more is waited for. Ranks that a launcher starts come when they come."""
+    if opening.engine == "attach":
+        return True
+    return status.state is not RankState.LOADING and not is_being_reported(status)
 
 
 def _loading(status: Status) -> str:

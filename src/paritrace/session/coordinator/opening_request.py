@@ -9,7 +9,7 @@ class Opening(Struct, frozen=True, forbid_unknown_fields=True):
     """One start of a session. `start_from`: a checkpoint's name, or `latest` (SE-37)."""
 
     directory: str  # absolute
-    workload: str  # module:Class
+    workload: str  # module:Class; empty where a launcher starts the ranks
     arguments: dict[str, Any] = field(default_factory=dict[str, Any])
     ranks: int = 1
     engine: str = "local"

@@ -95,7 +95,8 @@ def _step(machine: Coordinator) -> int:
 
 
 def _pending(machine: Coordinator, step: int) -> int:
-    return 0 if machine.target in {None, ENDLESS} else max(0, machine.target - step)
+    target = machine.target
+    return 0 if target is None or target == ENDLESS else max(0, target - step)
 
 
 def _under_way(machine: Coordinator) -> Body | None:
