@@ -6,6 +6,7 @@ from typing import Any
 from msgspec import Struct, field, to_builtins
 from msgspec.structs import replace
 
+from paritrace.evidence.plain_json import is_object
 from paritrace.session.commands import Body, Reason
 from paritrace.session.configuration import Given, Resolved, Setting, Source, changed_fields, needs_rebuild, resolved
 from paritrace.session.rank import supplying
@@ -168,7 +169,7 @@ def _voted(task: Task, *, may_rebuild: bool) -> Outcome:
     reasons: list[Reason] = []
     prepared, change = None, None
     values = body.get("values", {})
-    if not isinstance(values, dict):
+    if not is_object(values):
         raise Declined(place.reason("bad_values", "`values` is no object of names and values"))
     try:
         if "inputs" in body:
