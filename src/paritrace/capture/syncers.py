@@ -16,6 +16,7 @@ from paritrace.store.records import NodeFacts, StoreGap
 from paritrace.store.syncing import MIB, Host, Syncer, SyncSettings
 from paritrace.store.targets import open_target
 from paritrace.store.throttle import Throttle
+from paritrace.store.watching import Watch, WatchedTarget
 
 _NVIDIA_DRIVER = Path("/proc/driver/nvidia/version")
 _NVIDIA_GPUS = Path("/proc/driver/nvidia/gpus")
@@ -38,8 +39,8 @@ class SyncRequest(Struct, frozen=True):
         return self.node_id if self.node_id is not None else socket.gethostname()
 
 
-def make_syncer(request: SyncRequest) -> Syncer:
-    """Return the syncer of a request.
+def make_syncer(request: SyncRequest, *, watch: Watch | None = None) -> Syncer:
+    """Return the syncer of a request; `watch` sees what its target is asked for.
 
     Raises:
         RequestError: Refused: `no_staging`, `no_store`, `bad_id`, `staging_in_store`, `bad_target`, `bad_rate`.
@@ -51,9 +52,10 @@ def make_syncer(request: SyncRequest) -> Syncer:
         node_id=checked_id(request.node, what="node id"),
         rank=request.rank,
     )
+    opened = open_target(target)
     return Syncer(
         place,
-        open_target(target),
+        opened if watch is None else WatchedTarget(opened, watch),
         host=Host(process=own_identity()),
         throttle=Throttle(request.mib_per_second * MIB),
         settings=SyncSettings(interval_seconds=request.interval_seconds, batch_bytes=int(request.batch_mib * MIB)),

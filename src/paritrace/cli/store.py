@@ -34,6 +34,14 @@ def store() -> None:
 @setting(INTERVAL)
 @setting(BATCH)
 @setting(PACE)
+@click.option(
+    "--deadline",
+    type=click.FloatRange(min=1.0),
+    default=660.0,
+    show_default=True,
+    metavar="SECONDS",
+    help="Give up with sync_stuck when the target answers nothing for so long.",
+)
 @json_lines_option
 @json_option
 def sync(  # noqa: PLR0913  one parameter per option
@@ -48,6 +56,7 @@ def sync(  # noqa: PLR0913  one parameter per option
     sync_interval: float,
     sync_batch_mib: float,
     sync_mib_per_second: float,
+    deadline: float,
     as_lines: bool,
     as_json: bool,
 ) -> int:
@@ -57,9 +66,12 @@ def sync(  # noqa: PLR0913  one parameter per option
     scheduler over nodes, which begin at an offset taken from the digest of their ids. What a killed process had not
     flushed is lost with it, what a lost node had not published too; what was published stays.
 
+    A target that answers nothing for --deadline seconds ends the command, also where the kernel keeps who asks.
+
     Exit status: 0 done; 2 an error, whose message says what is kept for the next try; 3 something was not taken.
     """
-    from paritrace.capture.syncers import SyncRequest, make_syncer, publish_node
+    from paritrace.capture.syncers import SyncRequest
+    from paritrace.capture.watched_syncs import watched_syncer
     from paritrace.cli.store_text import sync_text
 
     if once and final:
@@ -71,12 +83,10 @@ def sync(  # noqa: PLR0913  one parameter per option
             fix="give --json-lines, or --once or --final with --json",
         )
     request = SyncRequest(staging, target, run_id, rank, node_id, sync_interval, sync_batch_mib, sync_mib_per_second)
-    syncer = make_syncer(request)
-    if local_rank == 0:
-        publish_node(syncer, request)
-    if not once and not final:
-        return _periodic(syncer, request.node, local_rank or 0, sync_interval, as_lines=as_lines)
-    report = syncer.final() if final else syncer.once()
+    with watched_syncer(request, local_rank, seconds=deadline) as (syncer, within):
+        if not once and not final:
+            return within(lambda: _periodic(syncer, request.node, local_rank or 0, sync_interval, as_lines=as_lines))
+        report = within(syncer.final if final else syncer.once)
     if as_lines:
         write_json_line(report)
     elif as_json:

@@ -138,6 +138,10 @@ class Syncer:
             self._target.put_if_absent(name, source, sha256=sha256_hex(data), throttle=self._throttle)
             return name
 
+    def note(self, error: ParitraceError) -> None:
+        """Keep for `status` what a sync ended with that could not say so itself."""
+        keep_trouble(self._place, error, unix_ns=self._clock.wall_ns(), files=self._files)
+
     def _drained(self, checkpoint: Checkpoint, ends: dict[str, int]) -> tuple[Checkpoint, Choice]:
         """Publish bundles until none is left to build; return the last checkpoint and choice."""
         recheck = True
