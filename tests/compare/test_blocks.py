@@ -10,10 +10,10 @@ from msgspec.structs import replace
 from paritrace.compare.call_columns import CallColumns
 from paritrace.errors import EvidenceError
 from paritrace.evidence import codec
-from paritrace.evidence.calls import Call, Counts, Detail, Moments, Slot
+from paritrace.evidence.calls import Call, Counts, Detail, Moments, Slot, StateSamples
 from paritrace.evidence.journal import Account, Block, JournalReader
 from paritrace.evidence.kernels import available
-from paritrace.evidence.line_blocks import PAYS_OFF_FROM, apart
+from paritrace.evidence.line_blocks import PAYS_OFF_FROM, Tables
 from paritrace.testing.strategies import A_CALL, HEADER, damaged, journals
 
 HEAD = codec.encode_mark(HEADER)
@@ -33,7 +33,7 @@ def in_blocks(data: bytes, chunk_bytes: int, *, num_bytes: int = 0) -> Read:
     for block in reader.blocks():
         if isinstance(block, Block):
             columns.extend(block.calls)
-            others += [codec.decode_row(line) for line in block.details.lines]
+            others += [codec.decode_row(line) for line in (*block.details.lines, *block.samples)]
         others += [record for _, record in block.others] if isinstance(block, Block) else block
     columns.settle()
     calls = [*columns, *(record for record in others if isinstance(record, Call))]
@@ -111,6 +111,21 @@ A_DETAIL = Detail(
     degenerate=False,
 )
 DETAIL = codec.encode_row(A_DETAIL)
+SAMPLES = codec.encode_row(StateSamples(3, 0, "begin", 1, ("ab" * 4, "", "00")))
+ALL_SAMPLES = (
+    SAMPLES,
+    SAMPLES.replace(b'["t",3,', b'["t",-3,'),
+    SAMPLES.replace(b'["t",3,', b'["t",03,'),
+    SAMPLES.replace(b'["t",3,', b'["t",9223372036854775807,'),
+    SAMPLES.replace(b"begin", b"Begin"),
+    SAMPLES.replace(b"begin", b"be\\u0067in"),
+    SAMPLES.replace(b"abab", b"ABAB"),
+    SAMPLES.replace(b'"00"]', b'"00",]'),
+    SAMPLES.replace(b'"00"]', b"0]"),
+    SAMPLES.replace(b'"00"]]', b'"00"],1]'),
+    SAMPLES.replace(b'["abababab","","00"]', b"[]"),
+    SAMPLES[:-2] + b"\n",
+)
 DETAILS = (
     DETAIL,
     DETAIL.replace(b"null,null]", b'null,"tag"]'),
@@ -132,11 +147,24 @@ DETAILS = (
 
 @needs_numba
 def test_a_compiled_pass_takes_apart_what_the_others_read() -> None:
-    for lines in (*UNPLAIN, *DETAILS, *(one + other for one in DETAILS for other in DETAILS), LINE + DETAIL + LINE):
+    rows = (*DETAILS, *ALL_SAMPLES)
+    for lines in (*UNPLAIN, *rows, *(one + other for one in rows for other in rows), LINE + DETAIL + SAMPLES + LINE):
         if b"9223372036854775808" not in lines or lines.startswith(b'["d"'):
             data = HEAD + lines
             assert compiled(data, 1 << 16) == in_order(one_by_one(data, 1 << 16)), lines
-    assert apart(LINE * 2 + DETAIL) is not None  # it was not idle
+    found = Tables().apart(LINE * 2 + DETAIL + SAMPLES)
+    assert found is not None  # it was not idle
+    assert (len(found.calls), len(found.details), len(found.samples), found.others) == (2, 1, 1, [])
+
+
+@needs_numba
+def test_tables_are_used_again_and_blocks_of_very_short_lines_are_left_to_others() -> None:
+    tables = Tables()
+    first = tables.apart(LINE * 2)
+    assert tables.apart(LINE.replace(b'["c",1,', b'["c",7,') * 2) is not None
+    assert first is not None
+    assert first.calls.columns["id"].tolist() == [1, 1]  # what was found before does not change
+    assert tables.apart(b"{}\n" * 1000) is None
 
 
 @needs_numba
@@ -157,6 +185,10 @@ def compiled(data: bytes, chunk_bytes: int) -> Read:
 
 
 def in_order(read: Read) -> Read:
-    """Summaries stand apart from the other records of a block; among themselves they keep their order."""
+    """Summaries and samples stand apart from the other records of a block; among themselves they keep their order."""
     calls, others, account = read
-    return calls, sorted(others, key=lambda told: told.startswith("Detail(")), account
+    return (
+        calls,
+        sorted(others, key=lambda told: (told.startswith("StateSamples("), told.startswith("Detail("))),
+        account,
+    )

@@ -84,6 +84,7 @@ def _states(of: Recorded) -> dict[State, tuple[str, str]]:
     """The samples of each tensor with their dtype; of one that was taken twice in a step none."""
     found: dict[State, tuple[str, str]] = {}
     twice: set[State] = set()
+    assert of.state_samples is not None  # who compares with draws loads them
     for record in of.state_samples:
         names = of.state_names.get(record.names)
         if names is None:

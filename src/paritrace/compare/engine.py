@@ -1,6 +1,7 @@
 """Comparing two runs: the front door of the package (CP-1 to CP-9)."""
 
 import dataclasses
+import gc
 from collections import Counter
 from collections.abc import Sequence
 from functools import partial
@@ -33,6 +34,7 @@ from paritrace.compare.rank_jobs import (
     judges_of,
     limits_of_job,
     lines_of,
+    no_search_for_cycles,
     run_job,
 )
 from paritrace.compare.rank_summary import RankSummary
@@ -100,12 +102,15 @@ def _one_by_one(runs: tuple[Run, Run], pairs: Sequence[Pair], settings: Settings
     teller = _most_whole(pairs)
     envelopes = None if by is None else _joint_envelopes(runs[0], pairs, settings, by)
     for pair in pairs:
-        again = partial(compare_sessions, runs, pair, settings=settings, lines=lines)
-        of = again()
-        found.done.append(done(of, envelopes, settings=settings, tells_changes=pair is teller))
-        num_calls += len(of.sides.baseline.calls) + len(of.sides.candidate.calls)
-        found.rows.append(RankRows(again, kept=of if num_calls <= CALLS_KEPT else None))
-        del of  # before the next is made: memory holds one that is not kept
+        again = partial(compare_sessions, runs, pair, settings=settings, lines=lines, samples=by is not None)
+        with no_search_for_cycles():
+            of = again()
+            found.done.append(done(of, envelopes, settings=settings, tells_changes=pair is teller))
+            num_calls += len(of.sides.baseline.calls) + len(of.sides.candidate.calls)
+            found.rows.append(RankRows(again, kept=of if num_calls <= CALLS_KEPT else None))
+            del of  # before the next is made: memory holds one that is not kept
+            if num_calls > CALLS_KEPT:
+                gc.collect()  # it refers back to itself
     return found
 
 
@@ -139,7 +144,7 @@ def _pooled(
     if judges is not None and len(pairs) > 1:
         limits = joined(list(pool.results(limits_of_job, jobs)))
         jobs = [dataclasses.replace(job, limits=limits) for job in jobs]
-    again = [partial(compare_sessions, runs, pair, settings=settings, lines=lines) for pair in pairs]
+    again = [partial(compare_sessions, runs, pair, settings=settings, lines=lines, samples=False) for pair in pairs]
     return _Compared(list(pool.results(run_job, jobs)), [RankRows(one, kept=None) for one in again])
 
 

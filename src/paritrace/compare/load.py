@@ -43,7 +43,7 @@ from paritrace.evidence.calls import (
     StateSamples,
     StepMark,
 )
-from paritrace.evidence.codec import Record
+from paritrace.evidence.codec import Record, decode_row
 from paritrace.evidence.distributed import Collective, CollectiveCounts, Group, Mesh, Placement, Replicated
 from paritrace.evidence.journal import Block, Loss
 from paritrace.evidence.remarks import Remarks
@@ -74,7 +74,7 @@ class Recorded:
     state_names: dict[int, StateNames] = field(default_factory=dict[int, StateNames])
     details: DetailStore = field(default_factory=DetailStore)
     states: list[State] = field(default_factory=list[State])
-    state_samples: SampleStore = field(default_factory=SampleStore)
+    state_samples: SampleStore | None = field(default_factory=SampleStore)  # None: not kept
     losses: list[LossMark] = field(default_factory=list[LossMark])
     steps: list[StepMark] = field(default_factory=list[StepMark])
     stood_at: dict[int, int] = field(
@@ -100,10 +100,15 @@ class Blocked(Protocol):
     def blocks(self) -> Iterator[Sequence[Record | Loss] | Block[Record]]: ...
 
 
-def load(run: Run, session: SessionView, *, settings: Settings) -> Recorded:
-    """Read one session's journal whole; calls of steps that are not compared are left out."""
-    found = Recorded(session=session)
-    journal = run.journal(session.session_id)
+def load(run: Run, session: SessionView, *, settings: Settings, samples: bool = True) -> Recorded:
+    """Read one session's journal whole; calls of steps that are not compared are left out.
+
+    Args:
+        samples: whether to keep sampled elements of states, which take as much memory as the calls. Draws are compared
+            by them, and nothing else is.
+    """
+    found = Recorded(session=session, state_samples=SampleStore() if samples else None)
+    journal = run.journal(session.session_id, in_blocks=True)
     shift = settings.shift_of(run.run_id, session.session_id)
     read(found, ShiftedJournal(journal, by=shift) if shift else journal, settings=settings)
     return found
@@ -147,6 +152,8 @@ def _take_block(found: Recorded, block: Block[Record | Loss], settings: Settings
             found.latest = latest
             _take(found, record, settings)
     found.latest = int(left[-1]) if len(left) > seen else latest
+    for line in block.samples if found.state_samples is not None else ():
+        _take(found, decode_row(line), settings)
     found.details.take_lines(block.details)
     found.details.take_all(details)
     found.tagged = found.tagged or any(detail.semantics is not None for detail in details)
@@ -260,7 +267,7 @@ def _take(found: Recorded, record: Record | Loss, settings: Settings) -> None:
             _take_step(found, record, settings)
         case StateSamples():
             # as the state that it belongs to, which a loss of lines may have taken
-            if _is_taken(record, settings):
+            if found.state_samples is not None and _is_taken(record, settings):
                 found.state_samples.append(record)
         case Loss() | LossOfBytes():
             found.bytes_lost += record.length

@@ -72,8 +72,10 @@ def run_job(job: RankJob) -> RankDone:
         a, b = (stack.enter_context(open_run(folder)) for folder in job.folders)
         envelopes = None if job.judges is None else _envelopes(job, job.judges, a, stack)
         pair = (a.session(job.session_ids[0]), b.session(job.session_ids[1]))
-        of = compare_sessions((a, b), pair, settings=job.settings, lines=lines_of(a, b))
-        return done(of, envelopes, settings=job.settings, tells_changes=job.tells_changes)
+        with no_search_for_cycles():
+            lines, samples = lines_of(a, b), envelopes is not None
+            of = compare_sessions((a, b), pair, settings=job.settings, lines=lines, samples=samples)
+            return done(of, envelopes, settings=job.settings, tells_changes=job.tells_changes)
 
 
 def limits_of_job(job: RankJob) -> tuple[float, ...] | None:
@@ -99,15 +101,19 @@ def done(of: RankComparison, by: Envelopes | None, *, settings: Settings, tells_
     return RankDone(summary=summary, changed=told)
 
 
-def compare_sessions(runs: tuple[Run, Run], pair: Pair, *, settings: Settings, lines: Lines) -> RankComparison:
-    """Load both sessions of a pair and compare them."""
-    with _no_search_for_cycles():
-        left, right = (load(run, session, settings=settings) for run, session in zip(runs, pair, strict=True))
+def compare_sessions(
+    runs: tuple[Run, Run], pair: Pair, *, settings: Settings, lines: Lines, samples: bool = True
+) -> RankComparison:
+    """Load both sessions of a pair and compare them; `samples`: as `load` says."""
+    with no_search_for_cycles():
+        left, right = (
+            load(run, session, settings=settings, samples=samples) for run, session in zip(runs, pair, strict=True)
+        )
         return compare_rank(left, right, settings=settings, lines=lines)
 
 
 @contextmanager
-def _no_search_for_cycles() -> Generator[None]:
+def no_search_for_cycles() -> Generator[None]:
     """Millions of small records are made and none of them refers back: looking for cycles took half of the time."""
     paused = gc.isenabled()
     gc.disable()

@@ -6,7 +6,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from paritrace.evidence.blackbox import Trigger
-from paritrace.evidence.codec import Record
+from paritrace.evidence.codec import Record, decode_row
 from paritrace.evidence.journal import Block, JournalReader, Loss
 
 _NUMBERED = frozenset(kind for kind in Record.__args__ if "step" in kind.__struct_fields__)
@@ -28,7 +28,8 @@ class ShiftedJournal:
         """As the journal's own."""
         for block in self._journal.blocks():
             if isinstance(block, Block):
-                others = [(place, self._record(record)) for place, record in block.others]
+                samples = [(len(block.calls), decode_row(line)) for line in block.samples]
+                others = [(place, self._record(record)) for place, record in [*block.others, *samples]]
                 yield Block(block.calls, others, block.details)
             else:
                 yield [self._shifted(record) for record in block]

@@ -1,24 +1,29 @@
-"""Blocks of a journal taken apart in one pass, in numba's dialect; imported only for long journals (PF-10).
+"""Blocks of a journal taken apart in one pass, in numba's dialect; imported only to be compiled (PF-10, ADR 0058).
 
 Only lines that are written as our writers write them are taken: what is anything else is left to the careful readers,
-so that nothing is judged here.
+so that nothing is judged here. Tables come as pointers: a row of a table is `room` numbers long.
 """
 
 from typing import Any
 
 import numpy as np
+from numba import njit
 
-from paritrace.evidence.compiled import cached
+from paritrace.evidence.call_batches import FROM_ORIGIN
 
 CALL_NUMBERS = 15  # fields of a call before its slots
 BITS_DIGITS, MOST_DIGITS, MOST_EXPONENT = 16, 18, 290
 QUOTE, COMMA, MINUS, DOT, ZERO, NINE, OPEN, CLOSE, BRACE, NEWLINE = (ord(char) for char in '",-.09[]{\n')
-CALL, DETAIL, FALSE, TRUE, NULL, INPUT, OUTPUT, EXPONENT, CAPITAL = (ord(char) for char in "cdftnioeE")
+CALL, DETAIL, SAMPLES, FALSE, TRUE, NULL, INPUT, OUTPUT, EXPONENT, CAPITAL = (ord(char) for char in "cdtftnioeE")
+FIRST_LETTER, LAST_LETTER, UNDERSCORE = (ord(char) for char in "az_")
 TAKEN, OTHERWISE = 0, 1
 I64, U64 = np.int64, np.uint64
 NOTHING = 16
 _NIBBLES = np.full(256, NOTHING, np.uint8)  # of each byte its value as a lower-case hex digit
 _NIBBLES[[*b"0123456789abcdef"]] = np.arange(16)
+_TABLES = "CPointer(int64), CPointer(uint64), int64, CPointer(int64), CPointer(int64), CPointer(int64), CPointer(int64)"
+SIGNATURE = f"int64(CPointer(uint8), int64, CPointer(int64), int64, {_TABLES})"
+cached = njit(nogil=True, error_model="numpy")
 
 
 @cached
@@ -96,7 +101,7 @@ def _number(data: Any, at: Any) -> Any:
 
 
 @cached
-def _slots(data: Any, at: Any, slots: Any, bits: Any, count: Any) -> Any:
+def _slots(data: Any, at: Any, slots: Any, bits: Any, room: Any, count: Any) -> Any:
     """Take one list of slots: where it ends, and how many slots there are by then; -1 where it is anything else."""
     if data[at] != OPEN:
         return -1, count
@@ -104,13 +109,13 @@ def _slots(data: Any, at: Any, slots: Any, bits: Any, count: Any) -> Any:
     if data[at] == CLOSE:
         return at + 1, count
     while True:
-        if data[at] != OPEN:
+        if data[at] != OPEN or count >= room:
             return -1, count
         for field in range(2):
             value, at = _integer(data, at + 1)
             if at < 0 or data[at] != COMMA:
                 return -1, count
-            slots[field, count] = value
+            slots[field * room + count] = value
         at += 1
         if data[at] != QUOTE:
             return -1, count
@@ -133,17 +138,17 @@ def _slots(data: Any, at: Any, slots: Any, bits: Any, count: Any) -> Any:
             output, at = _integer(data, at + 1)
             if at < 0 or data[at] != CLOSE:
                 return -1, count
-            slots[2, count], slots[3, count], slots[5, count] = value, output, 1
+            slots[2 * room + count], slots[3 * room + count] = value, output
             at += 1
         else:
             value, at = _integer(data, at)
             if at < 0:
                 return -1, count
-            slots[2, count], slots[3, count], slots[5, count] = value, 0, 0
+            slots[2 * room + count], slots[3 * room + count] = value, FROM_ORIGIN
         how = I64(data[at + 1]) - ZERO if data[at] == COMMA else I64(-1)
         if how < 0 or how > 1 or data[at + 2] != CLOSE:
             return -1, count
-        slots[4, count] = how
+        slots[4 * room + count] = how
         count += 1
         at += 3
         if data[at] == CLOSE:
@@ -154,21 +159,22 @@ def _slots(data: Any, at: Any, slots: Any, bits: Any, count: Any) -> Any:
 
 
 @cached
-def _call(data: Any, at: Any, calls: Any, number: Any, slots: Any, bits: Any, count: Any) -> Any:
+def _call(data: Any, at: Any, calls: Any, lines: Any, number: Any, slots: Any, bits: Any, room: Any, count: Any) -> Any:
     """Take one call from behind its tag: where its line ends, and how many slots there are by then."""
     for field in range(CALL_NUMBERS):
         value, at = _integer(data, at)
         if at < 0 or data[at] != COMMA:
             return -1, count
-        calls[field, number] = value
+        calls[field * lines + number] = value
         at += 1
-    at, inputs = _slots(data, at, slots, bits, count)
+    at, inputs = _slots(data, at, slots, bits, room, count)
     if at < 0 or data[at] != COMMA:
         return -1, count
-    at, outputs = _slots(data, at + 1, slots, bits, inputs)
+    at, outputs = _slots(data, at + 1, slots, bits, room, inputs)
     if at < 0 or data[at] != CLOSE or data[at + 1] != NEWLINE:
         return -1, count
-    calls[CALL_NUMBERS, number], calls[CALL_NUMBERS + 1, number] = inputs - count, outputs - inputs
+    calls[CALL_NUMBERS * lines + number] = inputs - count
+    calls[(CALL_NUMBERS + 1) * lines + number] = outputs - inputs
     return at + 1, outputs
 
 
@@ -190,7 +196,7 @@ def _numbers(data: Any, at: Any, length: Any, whole: Any) -> Any:
 
 
 @cached
-def _detail(data: Any, at: Any, details: Any, number: Any) -> Any:
+def _detail(data: Any, at: Any, details: Any, lines: Any, number: Any) -> Any:
     """Look at one summary from behind its tag, every byte of it: where its line ends."""
     value, at = _integer(data, at)
     if at < 0 or data[at] != COMMA or data[at + 1] != QUOTE or data[at + 3] != QUOTE or data[at + 4] != COMMA:
@@ -234,54 +240,107 @@ def _detail(data: Any, at: Any, details: Any, number: Any) -> Any:
             return -1
     if data[at] != CLOSE or data[at + 1] != NEWLINE:
         return -1
-    details[0, number], details[1, number], details[2, number] = value, 2 * slot + (side == OUTPUT), degenerate
+    details[number], details[lines + number] = value, 2 * slot + (side == OUTPUT)
+    details[2 * lines + number] = degenerate
     return at + 1
 
 
 @cached
+def _samples(data: Any, at: Any) -> Any:
+    """Look at samples of an inventory from behind their tag, every byte of them: where their line ends."""
+    for _ in range(2):
+        _, at = _integer(data, at)
+        if at < 0 or data[at] != COMMA:
+            return -1
+        at += 1
+    if data[at] != QUOTE:
+        return -1
+    at += 1
+    while FIRST_LETTER <= data[at] <= LAST_LETTER or data[at] == UNDERSCORE:
+        at += 1
+    if data[at] != QUOTE or data[at + 1] != COMMA:
+        return -1
+    _, at = _integer(data, at + 2)
+    if at < 0 or data[at] != COMMA or data[at + 1] != OPEN:
+        return -1
+    at += 1
+    while True:
+        at = _hex(data, at + 1)
+        if at < 0:
+            return -1
+        if data[at] == CLOSE:
+            break
+        if data[at] != COMMA:
+            return -1
+    return at + 2 if data[at + 1] == CLOSE and data[at + 2] == NEWLINE else -1
+
+
 def taken_apart(
-    data: Any, length: Any, calls: Any, slots: Any, bits: Any, details: Any, others: Any, counts: Any
+    data: Any,
+    length: Any,
+    calls: Any,
+    lines: Any,
+    slots: Any,
+    bits: Any,
+    room: Any,
+    details: Any,
+    samples: Any,
+    others: Any,
+    counts: Any,
 ) -> Any:
     """Take the lines of a block apart: `data` is the block with some bytes of padding behind its last newline.
 
     Args:
-        calls: one column for each call, `CALL_NUMBERS` fields and the numbers of inputs and outputs.
-        slots: one column for each slot: name, kind, source, output, how, whether a call made it; `bits` besides.
-        details: call, 2 * slot + side, degenerate, start and end of the line, calls before it.
-        others: start and end of any other line, calls before it.
-        counts: becomes the numbers of calls, slots, details and others.
+        calls: one row for each of `CALL_NUMBERS` fields and of the numbers of inputs and outputs, of `lines` numbers.
+        slots: rows of `room` numbers: name, kind, source, output (`FROM_ORIGIN`: an origin's id), how; `bits` besides.
+        details: call, 2 * slot + side, degenerate, start and end of the line, calls before it; rows of `lines`.
+        samples: start and end of the line, calls before it; rows of `lines`.
+        others: the same of any other line.
+        counts: becomes the numbers of calls, slots, details, samples and others.
 
     Returns:
-        `TAKEN`, or `OTHERWISE` where a call is not written plainly: then nothing of the block is to be used.
+        `TAKEN`, or `OTHERWISE` where a call is not written plainly or there are more lines or slots than have room:
+        then nothing of the block is to be used.
     """
-    at, num_calls, num_slots, num_details, num_others = 0, 0, 0, 0, 0
+    at, num_calls, num_slots, num_details, num_samples, num_others = 0, 0, 0, 0, 0, 0
     while at < length:
+        if num_calls + num_details + num_samples + num_others >= lines:
+            return OTHERWISE
         start = at
         tagged = data[at] == OPEN and data[at + 1] == QUOTE and data[at + 3] == QUOTE and data[at + 4] == COMMA
-        if tagged and data[at + 2] == CALL:
-            end, now = _call(data, at + 5, calls, num_calls, slots, bits, num_slots)
+        tag = data[at + 2] if tagged else NEWLINE
+        if tag == CALL:
+            end, now = _call(data, at + 5, calls, lines, num_calls, slots, bits, room, num_slots)
             if end >= 0:
                 num_calls += 1
                 num_slots = now
                 at = end + 1
                 continue
-        elif tagged and data[at + 2] == DETAIL:
-            end = _detail(data, at + 5, details, num_details)
+        elif tag == DETAIL:
+            end = _detail(data, at + 5, details, lines, num_details)
             if end >= 0:
-                details[3, num_details], details[4, num_details] = start, end
-                details[5, num_details] = num_calls
+                details[3 * lines + num_details], details[4 * lines + num_details] = start, end
+                details[5 * lines + num_details] = num_calls
                 num_details += 1
                 at = end + 1
                 continue
-        if tagged and data[at + 2] == CALL:
+        elif tag == SAMPLES:
+            end = _samples(data, at + 5)
+            if end >= 0:
+                samples[num_samples], samples[lines + num_samples] = start, end
+                samples[2 * lines + num_samples] = num_calls
+                num_samples += 1
+                at = end + 1
+                continue
+        if tag == CALL:
             while data[at] != NEWLINE and data[at] != BRACE:
                 at += 1
             if data[at] == NEWLINE:
                 return OTHERWISE
         while data[at] != NEWLINE:
             at += 1
-        others[0, num_others], others[1, num_others], others[2, num_others] = start, at, num_calls
+        others[num_others], others[lines + num_others], others[2 * lines + num_others] = start, at, num_calls
         num_others += 1
         at += 1
-    counts[0], counts[1], counts[2], counts[3] = num_calls, num_slots, num_details, num_others
+    counts[0], counts[1], counts[2], counts[3], counts[4] = num_calls, num_slots, num_details, num_samples, num_others
     return TAKEN

@@ -12,10 +12,10 @@ from paritrace.errors import EvidenceError
 from paritrace.evidence import codec
 from paritrace.evidence.accounts import Account, Loss, LossReason
 from paritrace.evidence.call_batches import CALL_START, CallBatch, decode_calls
-from paritrace.evidence.calls import FORMAT, VERSION, Call, Detail, EndMark, JournalHeader, State
+from paritrace.evidence.calls import FORMAT, VERSION, Call, Detail, EndMark, JournalHeader, State, StateSamples
 from paritrace.evidence.codec import BOM, OBJECT_START, ROW_START, Record, Unknown
 from paritrace.evidence.faults import Fault, FaultKind, may_hold_long_integer
-from paritrace.evidence.line_blocks import BLOCK_BYTES, NO_DETAILS, DetailLines, apart, pays_off
+from paritrace.evidence.line_blocks import NO_DETAILS, DetailLines, Tables, pays_off
 from paritrace.evidence.versions import Reading, reading_of
 
 __all__ = ["Account", "Block", "JournalReader", "Loss", "LossReason"]
@@ -32,11 +32,15 @@ One = TypeVar("One", covariant=True)
 
 @dataclass(frozen=True, slots=True)
 class Block(Generic[One]):
-    """Intact lines: calls as columns, summaries as lines, the other records each with the number of calls before it."""
+    """Intact lines: calls as columns, the other records each with the number of calls before it.
+
+    Summaries and samples of states may be lines still, of which it is known that they are records.
+    """
 
     calls: CallBatch
     others: Sequence[tuple[int, One]]
     details: DetailLines = NO_DETAILS
+    samples: Sequence[bytes] = ()
 
 
 class _Slow(Exception):  # noqa: N818  # not an error: this block takes the careful path
@@ -70,6 +74,7 @@ class JournalReader:
         self._notes: Counter[str] = Counter()
         self._header: JournalHeader | None = None
         self._end: EndMark | None = None
+        self._tables = Tables()
 
     def __iter__(self) -> Iterator[Record | Loss]:
         for batch in self.batches():
@@ -81,10 +86,7 @@ class JournalReader:
 
     def blocks(self) -> Iterator[Items | Block[Record]]:
         """Yield the same, the calls of whole blocks as columns: a third of the work for those who keep columns."""
-        if pays_off(self._num_bytes):
-            self._chunks = _joined(self._chunks)
-            return self._read(self._apart)
-        return self._read(self._in_columns)
+        return self._read(self._apart if pays_off(self._num_bytes) else self._in_columns)
 
     def _read(self, fast: Callable[[bytes], Found]) -> Iterator[Items | Found]:
         pieces: list[bytes] = []
@@ -100,7 +102,7 @@ class JournalReader:
                 rest = chunk[end:]
             cut = rest.rfind(b"\n") + 1
             if cut:
-                yield from self._block(b"".join((*pieces, rest[:cut])), fast)
+                yield from self._block(b"".join((*pieces, memoryview(rest)[:cut])), fast)
                 pieces, waiting = [], 0
             if cut < len(rest):
                 pieces.append(rest[cut:])
@@ -200,7 +202,7 @@ class JournalReader:
         return Block(batch, others)
 
     def _apart(self, block: bytes) -> Block[Record]:
-        found = apart(block)
+        found = self._tables.apart(block)
         if found is None:
             return self._in_columns(block)
         if may_hold_long_integer(b"\n".join([line for _, line in found.others])):
@@ -209,8 +211,9 @@ class JournalReader:
         counts = Counter(type(record) for _, record in others)
         counts[Call] += len(found.calls)
         counts[Detail] += len(found.details)
-        self._took(block, counts, len(found.calls) + len(found.details) + len(others))
-        return Block(found.calls, others, found.details)
+        counts[StateSamples] += len(found.samples)
+        self._took(block, counts, len(found.calls) + len(found.details) + len(found.samples) + len(others))
+        return Block(found.calls, others, found.details, found.samples)
 
     def _one(self, line: bytes) -> Record:
         plain = line[0] == ROW_START and OBJECT_START not in line
@@ -354,20 +357,6 @@ class JournalReader:
         self._notes["losses"] += 1
         self._bytes[account] += length
         return Loss(start, length, self._line + 1, reason, detail)
-
-
-def _joined(chunks: Iterable[bytes]) -> Iterator[bytes]:
-    """The same bytes in larger pieces."""
-    waiting: list[bytes] = []
-    size = 0
-    for chunk in chunks:
-        waiting.append(chunk)
-        size += len(chunk)
-        if size >= BLOCK_BYTES:
-            yield b"".join(waiting)
-            waiting, size = [], 0
-    if waiting:
-        yield b"".join(waiting)
 
 
 def _whole_record_inside(body: bytes) -> int | None:

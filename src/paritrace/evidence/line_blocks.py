@@ -1,10 +1,9 @@
 """Whole blocks of a journal as columns, by a compiled pass where numba is installed (extra `fast`; PF-10).
 
-Loading numba costs some tenths of a second for each process, compiling the pass some seconds once for each machine, so
+Compiling the pass takes some seconds once for each machine, loading it some hundredths of a second for each process, so
 that only long journals take it. What it does not take, a block or a line, is read as without it.
 """
 
-import importlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -14,14 +13,18 @@ import numpy as np
 import numpy.typing as npt
 from msgspec import Struct
 
-from paritrace.evidence.call_batches import CALL_FIELDS, FROM_ORIGIN, CallBatch
+from paritrace.evidence.call_batches import CALL_FIELDS, CallBatch, narrow
 from paritrace.evidence.kernels import available
+from paritrace.evidence.machine_code import load_pass
 
 PAYS_OFF_FROM = 24 << 20  # bytes of a journal: reading those without it costs about what loading it does
-BLOCK_BYTES = 1 << 20
+BLOCK_BYTES = 4 << 20
 PADDING = b"\n" * 32  # no look ahead leaves the array
-DETAIL_START = b'["d",'
+TOLD_APART = (b'["d",', b'["t",')
 SHORTEST_SLOT = len('[0,0,"0123456789abcdef",0,0]')
+MEAN_LINE = 16  # bytes, at the least: a block of shorter lines is left to the other ways
+OF_CALLS, OF_SLOTS, OF_DETAILS, OF_OTHERS = len(CALL_FIELDS) + 2, 5, 6, 3  # rows of tables
+TAKEN = 0
 Numbers = npt.NDArray[Any]
 
 
@@ -43,10 +46,11 @@ NO_DETAILS = DetailLines(_NOTHING, _NOTHING, _NOTHING.astype(np.bool_), ())
 
 
 class Apart(Struct, frozen=True):
-    """A block taken apart; `others` and the summaries stand behind so many calls of the block."""
+    """A block taken apart; `others` stand behind so many calls of the block; `samples` of states are lines still."""
 
     calls: CallBatch
     details: DetailLines
+    samples: list[bytes]
     others: list[tuple[int, bytes]]
 
 
@@ -62,36 +66,59 @@ def pays_off(num_bytes: int) -> bool:
     return num_bytes >= PAYS_OFF_FROM and not _health.broken and available()
 
 
-def apart(block: bytes) -> Apart | None:
-    """Take a block of whole lines apart; None where that is left to the other ways of reading."""
-    num_lines = block.count(b"\n")
-    calls = np.empty((len(CALL_FIELDS) + 2, num_lines), np.int64)
-    most = len(block) // SHORTEST_SLOT + 1
-    slots, bits = np.empty((6, most), np.int64), np.empty(most, np.uint64)
-    details, others = np.empty((6, num_lines), np.int64), np.empty((3, num_lines), np.int64)
-    counts = np.zeros(4, np.int64)
-    data = np.frombuffer(block + PADDING, np.uint8)
-    try:
-        taken = _pass()(data, len(block), calls, slots, bits, details, others, counts)
-    except Exception:  # noqa: BLE001 - an optional speed-up must never stop a comparison; msgspec reads the same
-        _health.broken = True
-        return None
-    if taken:
-        return None
-    num_calls, num_slots, num_details, num_others = counts.tolist()
-    batch = _batch(calls[:, :num_calls], slots[:, :num_slots], bits[:num_slots])
-    spans, found = others[:, :num_others].T.tolist(), details[:, :num_details]
-    if num_details and any(block.startswith(DETAIL_START, start) for start, _, _ in spans):
-        spans, found = sorted([*spans, *found[3:].T.tolist()]), details[:, :0]  # of two of a slot the later one counts
-    return Apart(batch, _details(block, found), [(place, block[start:end]) for start, end, place in spans])
+class Tables:
+    """Where the pass puts what it finds: the same memory block after block; new pages cost as much as the pass."""
+
+    def __init__(self) -> None:
+        self._block_bytes = -1
+
+    def apart(self, block: bytes) -> Apart | None:
+        """Take a block of whole lines apart; None where that is left to the other ways of reading."""
+        if len(block) > self._block_bytes:
+            self._make(len(block))
+        data = np.frombuffer(block + PADDING, np.uint8)
+        tables = (self._slots, self._bits, self._slots.shape[1], self._details, self._samples, self._others)
+        try:
+            taken = _pass()(*_addresses(data, len(block), self._calls, self._calls.shape[1], *tables, self._counts))
+        except Exception:  # noqa: BLE001 - an optional speed-up must never stop a comparison; msgspec reads the same
+            _health.broken = True
+            return None
+        return self._found(block) if taken == TAKEN else None
+
+    def _make(self, block_bytes: int) -> None:
+        self._block_bytes = block_bytes
+        lines, slots = block_bytes // MEAN_LINE + 1, block_bytes // SHORTEST_SLOT + 1
+        self._calls, self._slots = np.empty((OF_CALLS, lines), np.int64), np.empty((OF_SLOTS, slots), np.int64)
+        self._bits = np.empty(slots, np.uint64)
+        self._details = np.empty((OF_DETAILS, lines), np.int64)
+        self._samples, self._others = (np.empty((OF_OTHERS, lines), np.int64) for _ in range(2))
+        self._counts = np.empty(5, np.int64)
+
+    def _found(self, block: bytes) -> Apart:
+        num_calls, num_slots, num_details, num_samples, num_others = self._counts.tolist()
+        details, samples = self._details[:, :num_details], self._samples[:, :num_samples]
+        spans = self._others[:, :num_others].T.tolist()
+        if any(block.startswith(TOLD_APART, start) for start, _, _ in spans):
+            # of two summaries of a slot the later one counts: they keep their order, and so do samples
+            spans = sorted([*spans, *details[3:].T.tolist(), *samples.T.tolist()])
+            details, samples = details[:, :0], samples[:, :0]
+        return Apart(
+            _batch(self._calls[:, :num_calls], self._slots[:, :num_slots], self._bits[:num_slots]),
+            _details(block, details),
+            [block[start:end] for start, end, _ in samples.T.tolist()],
+            [(place, block[start:end]) for start, end, place in spans],
+        )
+
+
+def _addresses(*arguments: Any) -> list[int]:
+    return [one if isinstance(one, int) else one.ctypes.data for one in arguments]
 
 
 def _batch(calls: Numbers, slots: Numbers, bits: Numbers) -> CallBatch:
-    columns: dict[str, Numbers] = dict(zip((*CALL_FIELDS, "inputs", "outputs"), calls, strict=True))
-    name, kind, source, output, how, made = slots
-    columns |= {"name": name, "kind": kind, "bits": bits, "source": source, "how": how}
-    columns |= {"odd": np.zeros(len(bits), np.int8), "output": np.where(made != 0, output, FROM_ORIGIN)}
-    return CallBatch(columns)
+    """Copies, since the tables are used again."""
+    columns = dict(zip((*CALL_FIELDS, "inputs", "outputs"), map(narrow, calls), strict=True))
+    columns |= dict(zip(("name", "kind", "source", "output", "how"), map(narrow, slots), strict=True))
+    return CallBatch(columns | {"bits": bits.copy(), "odd": np.zeros(len(bits), np.int8)})
 
 
 def _details(block: bytes, found: Numbers) -> DetailLines:
@@ -102,4 +129,4 @@ def _details(block: bytes, found: Numbers) -> DetailLines:
 
 @cache
 def _pass() -> Any:
-    return importlib.import_module("paritrace.evidence.compiled_lines").taken_apart
+    return load_pass()

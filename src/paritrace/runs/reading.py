@@ -10,6 +10,7 @@ from paritrace.evidence.codec import Record
 from paritrace.evidence.digests import is_sha256, sha256_hex
 from paritrace.evidence.gaps import Gap
 from paritrace.evidence.journal import JournalReader, Loss
+from paritrace.evidence.line_blocks import BLOCK_BYTES, pays_off
 from paritrace.files import LOCAL, Files
 from paritrace.runs.attendance import CAPTURED_RANKS, Attendance, attendance
 from paritrace.runs.documents import parse_envelope
@@ -74,15 +75,19 @@ class Run:
         """Return the folder of a session's files."""
         return self.folder / SESSIONS_FOLDER / session_id
 
-    def journal(self, session_id: str) -> JournalReader:
-        """Return a reader of a session's journal; its `account` is final once it was iterated (EV-8)."""
+    def journal(self, session_id: str, *, in_blocks: bool = False) -> JournalReader:
+        """Return a reader of a session's journal; its `account` is final once it was iterated (EV-8).
+
+        `in_blocks`: for whom `blocks` are read, not records.
+        """
         path = self.session_folder(session_id) / JOURNAL_NAME
         if not self._files.exists(path):
             # such a session writes a run record, or an inference artifact of the run, alone
             recorded = self.session(session_id).row.role in (Role.RECORD, Role.INFERENCE_CAPTURE)
             return JournalReader((), name=str(path), missing="" if recorded else "no journal was begun")
-        chunks = self._files.iter_chunks(path, chunk_bytes=JOURNAL_CHUNK_BYTES)
         size = self._files.size(path)
+        chunk_bytes = BLOCK_BYTES if in_blocks and pays_off(size) else JOURNAL_CHUNK_BYTES
+        chunks = self._files.iter_chunks(path, chunk_bytes=chunk_bytes)
         return JournalReader(chunks, name=str(path), missing=self._shortfall(session_id, size), num_bytes=size)
 
     def journal_bytes(self, session_id: str) -> Iterator[bytes]:
