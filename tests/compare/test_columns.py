@@ -11,6 +11,7 @@ from paritrace.compare.detail_store import DetailStore
 from paritrace.compare.lookups import IdIndex, distinct, looked_up, pairs_of
 from paritrace.compare.sample_store import SampleStore
 from paritrace.compare.verdicts import Verdict, Verdicts
+from paritrace.correspondence.coded import CodedTexts
 from paritrace.evidence.calls import Call, Detail, Slot, StateSamples
 from paritrace.evidence.gaps import CaptureGap, Gap
 from paritrace.testing.strategies import A_CALL, call_rows, detail_rows
@@ -44,11 +45,31 @@ def test_bits_that_are_no_fingerprint_stay_as_they_are(bits: str) -> None:
     assert list(columns_of([call])) == [call]
 
 
+def test_readers_of_a_call_are_found_among_those_behind_it() -> None:
+    reads = (Slot(1, 2, "ab" * 8, (7, 0)),)
+    other, origin = (Slot(1, 2, "ab" * 8, (8, 0)),), (Slot(1, 2, "ab" * 8, 7),)
+    inputs = [reads, other, origin, (*other, *reads, *reads), (), reads]
+    calls = [replace(A_CALL, id=7 + n, inputs=slots, outputs=reads) for n, slots in enumerate([(), *inputs])]
+    found = columns_of(calls)
+    assert [found.readers(0, until=until) for until in (1, 2, 4, 100)] == [[], [1], [1], [1, 4, 6]]
+    assert found.readers(4, until=7) == []
+
+
+def test_coded_texts_are_read_as_a_list_of_them() -> None:
+    found = CodedTexts(["a", "", "b"], np.array([0, 1, 1, 2, 0]))
+    assert list(found) == ["a", "", "", "b", "a"]
+    found[1] = "c"
+    assert (found[:3], (found.codes != 0).tolist()) == (["a", "c", ""], [True, True, False, True, True])
+
+
 def test_outputs_of_a_collective_are_filled_in_when_it_is_done() -> None:
-    found = columns_of([A_CALL, replace(A_CALL, id=9, outputs=(Slot(5, 6, "ab" * 8),))])
-    assert found.with_odd_outputs() == [0]
+    waiting, unwritten = (Slot(5, 6, Gap(gap)) for gap in (CaptureGap.IN_FLIGHT, CaptureGap.UNINITIALISED))
+    others = [replace(A_CALL, id=9, outputs=(Slot(5, 6, "ab" * 8),)), replace(A_CALL, id=10, outputs=(unwritten,))]
+    found = columns_of([replace(A_CALL, inputs=(waiting,), outputs=(waiting,)), *others])
+    assert found.with_gap(CaptureGap.IN_FLIGHT) == [0]
     found.replace_outputs(0, ["cd" * 8])
-    assert (found[0].outputs[0].bits, found.with_odd_outputs()) == ("cd" * 8, [])
+    assert (found[0].outputs[0].bits, found.with_gap(CaptureGap.IN_FLIGHT)) == ("cd" * 8, [])
+    assert found.with_gap(CaptureGap.UNINITIALISED) == [2]
 
 
 def test_numbers_beyond_64_bits_are_refused_and_nothing_is_taken() -> None:

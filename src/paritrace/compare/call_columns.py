@@ -127,11 +127,12 @@ class CallColumns(Sequence[Call]):
         found._adopt(plain, np.flatnonzero(mask))
         return found
 
-    def with_odd_outputs(self) -> list[int]:
-        """The calls with an output whose bits are no number."""
-        odd = np.concatenate(([0], np.cumsum(self._columns["odd"] != PLAIN)))
-        first, middle = self._columns["first"], self._columns["middle"]
-        found: list[int] = np.flatnonzero(odd[first[1:]] > odd[middle]).tolist()
+    def with_gap(self, gap: CaptureGap) -> list[int]:
+        """The calls with an output that has this gap instead of bits, rising."""
+        odd = [place for place, value in enumerate(self.odd_values, 1) if isinstance(value, Gap) and value.gap is gap]
+        places = np.flatnonzero(np.isin(self._columns["odd"], odd)) if odd else np.array([], np.int64)
+        owners = np.searchsorted(self._columns["first"], places, side="right") - 1
+        found: list[int] = np.unique(owners[places >= self._columns["middle"][owners]]).tolist()
         return found
 
     def replace_outputs(self, index: int, bits: Sequence[Bits]) -> None:
@@ -169,10 +170,15 @@ class CallColumns(Sequence[Call]):
         """The places of a call's outputs in the columns of slots."""
         return range(self._values["middle"][index], self._values["first"][index + 1])
 
-    def reads(self, index: int, record: int) -> bool:
-        """Whether a call has an input that the call with this id made."""
-        sources, outputs = self._values["source"], self._values["output"]
-        return any(sources[place] == record and outputs[place] != FROM_ORIGIN for place in self.inputs_of(index))
+    def readers(self, index: int, *, until: int) -> list[int]:
+        """The calls behind this one and before index `until` with an input that it made, rising."""
+        first, until = self._columns["first"], min(until, len(self))
+        start, end = int(first[index + 1]), int(first[until])
+        made = self._columns["source"][start:end] == self._values["id"][index]
+        slots = np.flatnonzero(made & (self._columns["output"][start:end] != FROM_ORIGIN)) + start
+        owners = np.searchsorted(first[index:until], slots, side="right") - 1 + index
+        found: list[int] = np.unique(owners[slots < self._columns["middle"][owners]]).tolist()
+        return found
 
     def bits_at(self, place: int) -> Bits:
         """The bits of a slot as they were recorded."""

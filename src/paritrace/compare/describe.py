@@ -18,6 +18,7 @@ from paritrace.evidence.calls import Site
 
 MAX_SLOTS = 8
 MAX_READERS = 3
+LOOKED_AT = 200  # calls behind one in which its readers are looked for
 MAX_AROUND = 2
 AROUND = "shown by the module around it"
 
@@ -209,14 +210,9 @@ def _next_to_see(of: RankComparison, i: int) -> tuple[str, ...]:
         source = source_of(side, slot)
         if isinstance(source, FromCall):
             told.append(f"writer {_named(side, source.call)}")
-    readers = [r for r in range(i + 1, min(i + 200, len(side.calls))) if _reads(side, r, i)][:MAX_READERS]
+    readers = side.calls.readers(i, until=i + LOOKED_AT)[:MAX_READERS]
     told += [f"reader {_named(side, reader)}" for reader in readers]
     return tuple(dict.fromkeys(told))
-
-
-def _reads(side: Side, reader: int, maker: int) -> bool:
-    identity = side.calls.values("id")[maker]
-    return side.calls.reads(reader, identity)
 
 
 def _named(side: Side, index: int) -> str:

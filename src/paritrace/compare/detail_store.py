@@ -13,8 +13,8 @@ import zstandard
 from paritrace.evidence.calls import Detail
 from paritrace.evidence.line_blocks import DetailLines
 
-PACKED = 256  # summaries in one block: unpacking takes some 300 us, and 128 blocks are kept unpacked
-BLOCKS_KEPT = 128
+PACKED = 256  # summaries in one block: unpacking takes some 100 us, and 32 blocks of 200 KB are kept unpacked
+BLOCKS_KEPT = 32
 SIDES = ("i", "o")
 MOST_CALL, MOST_SLOT = 1 << 62, 1 << 31  # beyond them, a summary is kept by itself
 Key = tuple[int, str, int]
@@ -61,14 +61,13 @@ class DetailStore(Mapping[Key, Detail]):
         self._growing.append((details.calls, details.slots, details.degenerate))
         compressor = zstandard.ZstdCompressor(level=1)
         for start in range(0, len(details), PACKED):
-            text = b",".join(details.lines[start : start + PACKED])
             self._starts.append(self._size + start)
-            packed = compressor.compress(b"[" + text + b"]")
+            packed = compressor.compress(b"\n".join(details.lines[start : start + PACKED]))
             self._blocks.append(bytes(memoryview(packed)))  # a copy: the other one holds three times its length
         self._size += len(details)
 
-    def _unpack(self, block: int) -> list[Detail]:
-        return _decoder.decode(zstandard.ZstdDecompressor().decompress(self._blocks[block]))
+    def _unpack(self, block: int) -> list[bytes]:
+        return zstandard.ZstdDecompressor().decompress(self._blocks[block]).split(b"\n")
 
     def degenerate(self, calls: Numbers) -> list[tuple[int, int]]:
         """Index in `calls` (rising ids) and slot of every degenerate input."""
@@ -104,7 +103,7 @@ class DetailStore(Mapping[Key, Detail]):
 
     def _at(self, which: int) -> Detail:
         block = bisect_right(self._starts, which) - 1
-        return self._unpacked(block)[which - self._starts[block]]
+        return _decoder.decode(self._unpacked(block)[which - self._starts[block]])
 
     def get(self, key: Key, default: Any = None) -> Any:
         """As of a dict; most slots have no summary, and that is found soon."""
@@ -157,4 +156,4 @@ def _is_plain(detail: Detail) -> bool:
 
 _NOTHING = np.array([], np.int64)
 _encoder = msgspec.json.Encoder()
-_decoder = msgspec.json.Decoder(list[Detail])
+_decoder = msgspec.json.Decoder(Detail)

@@ -1,5 +1,6 @@
 """Comparing what is known of each step without its calls: state inventory, losses, gradient norms (CA-29, A-13)."""
 
+from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
@@ -100,7 +101,11 @@ def compare_digests(baseline: Recorded, candidate: Recorded, *, settings: Settin
         settings.seen_from("baseline", baseline.session.rank),
         settings.seen_from("candidate", candidate.session.rank),
     )
-    ours, theirs = _figures(baseline, reading[0], places[0]), _figures(candidate, reading[1], places[1])
+    keys: _Keys = {}
+    ours, theirs = (
+        _figures(side, own, where, keys)
+        for side, own, where in zip((baseline, candidate), reading, places, strict=True)
+    )
     found = Digests(set(), {}, set(), places)
     summed = (_gradients(ours), _gradients(theirs))
     apart = {step for step in summed[0].keys() | summed[1].keys() if summed[0].get(step) != summed[1].get(step)}
@@ -177,29 +182,36 @@ def _moved_generators(figures: Figures) -> set[str]:
     return {name for name, seen in values.items() if len(seen) > 1}
 
 
-def _figures(side: Recorded, settings: Settings, places: dict[Key, int]) -> Figures:
+_Keys = dict[tuple[int, int, str, str, tuple[str, ...]], list[Key]]
+"""The keys of a state's figures by what they are made of: both sides share them."""
+
+
+def _figures(side: Recorded, settings: Settings, places: dict[Key, int], known: _Keys) -> Figures:
     """Every figure of one side; `places` takes up where each stood among the calls."""
     found: Figures = {}
-    spelled: dict[int, list[tuple[int, str]]] = {}
+    spelled: dict[int, tuple[tuple[int, ...], tuple[str, ...]]] = {}
     for state in side.states:
         names = side.state_names[state.names]
         if state.names not in spelled:
             spelled[state.names] = _spelled(names.names, settings)
-        step, microbatch, moment, group = state.step, state.microbatch, state.moment, names.group
-        at, values = side.stood_at[id(state)], state.values
-        for place, name in spelled[state.names]:
-            if place < len(values):
-                key = (step, microbatch, moment, group, name)
-                found[key], places[key] = _value(values[place]), at
+        where, spellings = spelled[state.names]
+        num_values = bisect_left(where, len(state.values))
+        row = (state.step, state.microbatch, state.moment, names.group, spellings[:num_values])
+        keys = known.get(row)
+        if keys is None:
+            keys = known[row] = [(*row[:4], name) for name in row[4]]
+        found |= zip(keys, [_value(state.values[place]) for place in where[:num_values]], strict=True)
+        places |= dict.fromkeys(keys, side.stood_at[id(state)])
     for mark, key, value in _marks(side):
         found[key], places[key] = _value(value), side.stood_at[id(mark)]
     return found
 
 
-def _spelled(names: Iterable[str], settings: Settings) -> list[tuple[int, str]]:
-    """The names of a group that are not left out, each with its place."""
-    found = ((place, settings.spelled(name)) for place, name in enumerate(names))
-    return [(place, name) for place, name in found if not settings.ignores(name)]
+def _spelled(names: Iterable[str], settings: Settings) -> tuple[tuple[int, ...], tuple[str, ...]]:
+    """The places of the names of a group that are not left out, rising, and how they are spelled."""
+    found = [(place, settings.spelled(name)) for place, name in enumerate(names)]
+    kept = [(place, name) for place, name in found if not settings.ignores(name)]
+    return tuple(place for place, _ in kept), tuple(name for _, name in kept)
 
 
 def _marks(side: Recorded) -> Iterator[tuple[LossMark | StepMark, Key, object]]:

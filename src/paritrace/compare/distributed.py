@@ -62,7 +62,7 @@ def complete(calls: CallColumns, distributed: Distributed) -> int:
     What else is in flight reads or shares what a collective writes: that stays as it was recorded.
     """
     unseen = 0
-    for place in calls.with_odd_outputs():
+    for place in calls.with_gap(CaptureGap.IN_FLIGHT):
         call = calls[place]
         if not _is_in_flight(call.outputs):
             continue

@@ -5,7 +5,7 @@ from collections import defaultdict
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 
-from paritrace.compare.digests import FiguresByStep, Key
+from paritrace.compare.digests import FiguresByStep
 from paritrace.compare.draws import state_place
 from paritrace.compare.exits import Judged
 from paritrace.compare.outside import differing_contexts
@@ -98,12 +98,12 @@ def _idle(rank: RankComparison, *, backwards: bool) -> frozenset[int]:
 def first_differing_step(rank: RankComparison) -> int | None:
     """The first step of a rank at which a call, a loss, a norm or a state differs."""
     compared = rank.digests.steps_inside()
-    steps = {_made_in(key, compared) for key in rank.digests.different}
+    steps = {_made_in(key, compared) for key in {key[:4] for key in rank.digests.different}}
     steps |= {rank.sides.baseline.recorded.contexts[context].step for context in differing_contexts(rank)}
     return min(steps, default=None)
 
 
-def _made_in(key: Key, compared: Collection[int]) -> int:
+def _made_in(key: tuple[int, int, str, str], compared: Collection[int]) -> int:
     """Weights that differ at the begin of a step were made in the step before, where that was compared."""
     before = key[0] - 1
     made_before = key[2] == "begin" and key[3] in ("parameter", "buffer", "optimizer_state")

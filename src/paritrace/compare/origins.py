@@ -53,8 +53,8 @@ class _Search:
         self._steps_with_operators = sides.baseline.steps_with_operators() | sides.candidate.steps_with_operators()
         self._first_inside = digests.first_inside()
         self._first_of_state: dict[tuple[str, str], int] = {}
-        for step, _, moment, group, name in sorted(digests.different, reverse=True):
-            if moment == "begin":
+        for step, _, moment, group, name in digests.different:
+            if moment == "begin" and step <= self._first_of_state.get((group, name), step):
                 self._first_of_state[group, name] = step
         self._inputs = input_sources(sides, verdicts.verdicts)
         self._ids = calls.values("id")

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from itertools import chain
+from operator import itemgetter
 from typing import NamedTuple
 
 from paritrace.compare.digests import DigestDifference
@@ -83,7 +84,7 @@ def differing_contexts(of: RankComparison) -> list[int]:
 
 def unexplained(of: RankComparison) -> list[DigestDifference]:
     """The figures of the earliest moment that differs when no call differed before it, in order of their names."""
-    figures = of.digests.different_of(min((key[0] for key in of.digests.different), default=None))
+    figures = of.digests.different_of(min(map(itemgetter(0), of.digests.different), default=None))
     earliest = min(map(moment_of_figure, figures), default=None)
     if earliest is None:
         return []

@@ -1,6 +1,7 @@
 """Unpaired stretches as composite calls: do their inputs agree at the border (CP-8a)?"""
 
 from collections.abc import Iterator
+from functools import cached_property
 from typing import NamedTuple
 
 from paritrace.compare.agreement import Agreements, Sides
@@ -38,9 +39,16 @@ class Regions:
         self.verdicts = verdicts
         self.stretches = stretches
         self.digests = digests
-        self._states = {(key[0], key[3], key[4]) for key in digests.different if key[2] == "begin"}
         self._borders: dict[frozenset[int], Border] = {}
-        self.draws = (Draws(sides.baseline), Draws(sides.candidate))
+
+    @cached_property
+    def draws(self) -> tuple[Draws, Draws]:
+        """The calls of both sides that draw random numbers; seldom asked for."""
+        return Draws(self.sides.baseline), Draws(self.sides.candidate)
+
+    @cached_property
+    def _states(self) -> set[tuple[int, str, str]]:
+        return {(key[0], key[3], key[4]) for key in self.digests.different if key[2] == "begin"}
 
     def of(self, side: int, index: int) -> int:
         """The stretch that an unpaired call belongs to, -1 if none."""

@@ -16,6 +16,7 @@ from paritrace.compare.settings import Settings
 from paritrace.compare.sites import Lines, site_keys
 from paritrace.compare.slot_words import Numbers, SlotWords, slot_words
 from paritrace.compare.slots import comparable_kind
+from paritrace.correspondence.coded import CodedTexts
 from paritrace.correspondence.records import Records, Scopes
 from paritrace.evidence.calls import Call, Flag, Level, Origin
 
@@ -176,7 +177,7 @@ class _Translator:
     def _keys(
         self,
         calls: CallColumns,
-        labels: list[str],
+        labels: CodedTexts,
         index_of: IdIndex,
         *,
         levels: Numbers,
@@ -189,8 +190,7 @@ class _Translator:
         sites, parents = calls.column("site").astype(np.int64), calls.column("parent")
         places = np.where(parents >= 0, index_of.places(parents), -1)
         inside = (places >= 0) & (sites[places] == sites) if len(sites) else places >= 0
-        labelled = np.array([bool(label) for label in labels], dtype=np.bool_)
-        nowhere = (levels == LEVELS[Level.MODULE]) | labelled | (calls.column("link") >= 0)
+        nowhere = (levels == LEVELS[Level.MODULE]) | (labels.codes != 0) | (calls.column("link") >= 0)
         used = np.where(nowhere, -1, np.where(inside, -2, sites))
         pairs, where = pairs_of(calls.column("function"), used)
         plain = np.array([self._key(self._functions[function], site) for function, site in pairs], dtype=np.int64)
@@ -202,7 +202,7 @@ class _Translator:
     def _key(self, what: Hashable, site: int) -> int:
         return self._key_of((what, self._sites.get(site, site)))
 
-    def _declared(self, calls: CallColumns, labels: list[str]) -> frozenset[int]:
+    def _declared(self, calls: CallColumns, labels: CodedTexts) -> frozenset[int]:
         """The calls whose own module, file, function or parameter a declared map reads otherwise (CP-5)."""
         settings, recorded = self._settings, self._recorded
         if not settings.renamings:
@@ -220,12 +220,11 @@ class _Translator:
             or (labels[i] and settings.is_declared(self._node_parameter(call), of=Of.MODULE))
         )
 
-    def _labels(self, calls: CallColumns, collectives: Mapping[int, CollectiveFacts]) -> list[str]:
+    def _labels(self, calls: CallColumns, collectives: Mapping[int, CollectiveFacts]) -> CodedTexts:
         """What alone decides the pair of a call, or "" (CP-2a)."""
         nodes = sorted(set(calls.distinct("node")))
         texts = [self._settings.spelled(name) if (name := self._parameter_of(node)) else "" for node in nodes]
-        places: list[int] = np.searchsorted(nodes, calls.column("node")).tolist()
-        found = [texts[place] for place in places]
+        found = CodedTexts(texts, np.searchsorted(nodes, calls.column("node")))
         for i, facts in collectives.items():
             if facts.label:
                 found[i] = facts.label

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from paritrace.correspondence.coded import CodedTexts
 from paritrace.correspondence.records import Records
 
 Numbers = npt.NDArray[Any]
@@ -84,6 +85,10 @@ def _is_array(column: Sequence[Hashable]) -> bool:
 
 def _rare(texts: Sequence[str], known: dict[str, int]) -> Numbers:
     """Numbers of texts, of which nearly all are empty: those are 0."""
+    if isinstance(texts, CodedTexts):
+        numbers = [known.setdefault(text, len(known) + 1) if text else 0 for text in texts.texts]
+        coded: Numbers = np.array(numbers, dtype=np.int64)[texts.codes]
+        return coded
     found = np.zeros(len(texts), dtype=np.int64)
     for place in [place for place, text in enumerate(texts) if text]:
         found[place] = known.setdefault(texts[place], len(known) + 1)
