@@ -1,9 +1,9 @@
 """Comparing what is known of each step without its calls: state inventory, losses, gradient norms (CA-29, A-13)."""
 
 from bisect import bisect_left
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator
-from typing import NamedTuple
+from typing import Any, NamedTuple, TypeGuard
 
 from paritrace.compare.load import Recorded
 from paritrace.compare.settings import Settings
@@ -109,14 +109,15 @@ def compare_digests(baseline: Recorded, candidate: Recorded, *, settings: Settin
     found = Digests(set(), {}, set(), places)
     summed = (_gradients(ours), _gradients(theirs))
     apart = {step for step in summed[0].keys() | summed[1].keys() if summed[0].get(step) != summed[1].get(step)}
+    equal, different = found.equal.add, found.different
     for key, left in ours.items():
         right = theirs.get(key)
         if left is None or right is None or (key[3] == "grad_norm" and key[0] in apart):
             found.unknown.add(key)
         elif left == right:
-            found.equal.add(key)
+            equal(key)
         else:
-            found.different[key] = DigestDifference(*key, left, right, places[0][key], places[1][key])
+            different[key] = DigestDifference(*key, left, right, places[0][key], places[1][key])
     found.unknown.update(theirs.keys() - ours.keys())
     _join_orders(found)
     for key in {
@@ -131,10 +132,10 @@ def compare_digests(baseline: Recorded, candidate: Recorded, *, settings: Settin
 
 def _gradients(figures: Figures) -> dict[int, frozenset[str]]:
     """The gradients with a value, by step: norms over other parameters are sums of unlike things, not comparable."""
-    found: dict[int, set[str]] = {}
-    for key, value in figures.items():
-        if key[3] == "gradient" and value is not None:
-            found.setdefault(key[0], set()).add(key[4])
+    found: dict[int, set[str]] = defaultdict(set)
+    for (step, _, _, group, name), value in figures.items():
+        if group == "gradient" and value is not None:
+            found[step].add(name)
     return {step: frozenset(names) for step, names in found.items()}
 
 
@@ -200,7 +201,8 @@ def _figures(side: Recorded, settings: Settings, places: dict[Key, int], known: 
         keys = known.get(row)
         if keys is None:
             keys = known[row] = [(*row[:4], name) for name in row[4]]
-        found |= zip(keys, [_value(state.values[place]) for place in where[:num_values]], strict=True)
+        values = [state.values[place] for place in where[:num_values]]
+        found |= zip(keys, values if _all_texts(values) else map(_value, values), strict=True)
         places |= dict.fromkeys(keys, side.stood_at[id(state)])
     for mark, key, value in _marks(side):
         found[key], places[key] = _value(value), side.stood_at[id(mark)]
@@ -223,6 +225,10 @@ def _marks(side: Recorded) -> Iterator[tuple[LossMark | StepMark, Key, object]]:
         yield loss, (loss.step, loss.microbatch, "loss", "loss", name), loss.value
     for step in side.steps:
         yield step, (step.step, 0, "grad_norm", "grad_norm", "grad_norm"), step.grad_norm
+
+
+def _all_texts(values: list[Any]) -> "TypeGuard[list[str]]":
+    return set(map(type, values)) <= {str}
 
 
 def _value(value: object) -> str | None:

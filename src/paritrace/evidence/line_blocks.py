@@ -75,7 +75,7 @@ class Tables:
     def apart(self, block: bytes) -> Apart | None:
         """Take a block of whole lines apart; None where that is left to the other ways of reading."""
         if len(block) > self._block_bytes:
-            self._make(len(block))
+            self._make(len(block) + len(block) // 8)  # blocks end with whole lines: the next may be longer
         data = np.frombuffer(block + PADDING, np.uint8)
         tables = (self._slots, self._bits, self._slots.shape[1], self._details, self._samples, self._others)
         try:
