@@ -92,7 +92,7 @@ def _in_memory(place: Path) -> Work:
 
     gc.disable()
     runs = [open_run(place / name) for name in ("a", "b")]
-    ours, theirs = (load(run, run.sessions[0], settings=Settings()) for run in runs)
+    ours, theirs = (load(run, run.sessions[0], settings=Settings(), samples=False) for run in runs)
 
     def work() -> int:
         of = compare_rank(ours, theirs, settings=Settings(), lines=lines_of(*runs))
