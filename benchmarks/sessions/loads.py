@@ -25,21 +25,31 @@ def one_step(what: str, *, rank: int, seconds: float) -> None:
         dist.all_reduce(torch.ones(1024))
     elif what == NATIVE and rank == 0:
         hashlib.pbkdf2_hmac("sha256", b"", b"", NATIVE_ROUNDS)
-    time.sleep(seconds)
+    if seconds >= 0:
+        time.sleep(seconds)
 
 
 def begin_group(what: str, *, rank: int, world_size: int, store: str) -> None:
-    """The process group where steps need one, and a handler for SIGTERM, as training scripts have one."""
-    signal.signal(signal.SIGTERM, lambda *_: None)
-    if what == COLLECTIVE:
+    """The process group where steps need one; beside native code a handler for SIGTERM, as scripts have."""
+    if what == NATIVE:
+        signal.signal(signal.SIGTERM, lambda *_: None)
+    elif what == COLLECTIVE:
         dist.init_process_group("gloo", init_method=store, rank=rank, world_size=world_size, timeout=GROUP_TIMEOUT)
 
 
 class Load:
-    """The same as a resident workload. `folder`: every rank writes its process number there once it steps."""
+    """The same as a resident workload. `folder`: every rank writes its process number there once it steps.
+
+    `seconds` below 0: a step does not even sleep.
+    """
 
     def __init__(self, folder: str, what: str = PLAIN, seconds: float = 0.0) -> None:
         self._folder, self._what, self._seconds = Path(folder), what, seconds
+        self._said = False
+
+    def says_nothing(self) -> None:
+        """Leave out the process number: for a loop without ranks."""
+        self._said = True
 
     def load(self, ctx: Context) -> None:
         """Nothing to read."""
@@ -48,8 +58,9 @@ class Load:
         begin_group(self._what, rank=ctx.rank, world_size=ctx.world_size, store=ctx.store)
 
     def step(self, ctx: Context, n: int) -> Metrics:
-        if n == 0:
+        if not self._said:
             say_pid(self._folder, rank=ctx.rank)
+            self._said = True
         one_step(self._what, rank=ctx.rank, seconds=self._seconds)
         return {"n": n}
 

@@ -37,7 +37,7 @@ def under_torchrun(what: str, sign: signal.Signals, *, most: float) -> Death:
             return watched(
                 lambda: os.kill(pids[1], sign),
                 lambda: said.is_set() or launcher.poll() is not None,
-                [pid for rank, pid in enumerate(pids) if rank != 1 or sign is signal.SIGKILL],
+                pids if sign is signal.SIGKILL else [],  # who is only stopped stays
                 most=most,
             )
         finally:
@@ -54,10 +54,12 @@ def _listen(launcher: "subprocess.Popen[str]", said: threading.Event) -> None:
                 said.set()
 
 
-def ray_session() -> Callable[[], None]:
-    """Start Ray on this machine alone; returns what shuts it down."""
-    import ray
-
+def ray_session() -> Callable[[], None] | None:
+    """Start Ray on this machine alone; returns what shuts it down, None where Ray is not installed."""
+    try:
+        import ray
+    except ImportError:
+        return None
     ray.init(num_cpus=2, include_dashboard=False, configure_logging=False, log_to_driver=False)
     return ray.shutdown
 
@@ -75,7 +77,7 @@ def under_ray(what: str, sign: signal.Signals, *, most: float) -> Death:
             return watched(
                 lambda: os.kill(pids[1], sign),
                 lambda: _noticed(ray, calls, actors),
-                [pid for rank, pid in enumerate(pids) if rank != 1 or sign is signal.SIGKILL],
+                pids if sign is signal.SIGKILL else [],  # who is only stopped stays
                 most=most,
             )
         finally:

@@ -92,6 +92,10 @@ def _on_built(turn: Turn, ended: Ended) -> None:
         step=max(steps),
         inputs_digest=turn.state.inputs_digest,
     )
+    begun_from = ended.facts.get("start_from")
+    if begun_from:
+        told = {name: begun_from.get(name) for name in ("name", "digest")}
+        turn.record("checkpoint", durable=True, event="loaded", step=max(steps), **told)
     if state.starting is not None:
         turn.change(starting=None)
         turn.settle(state.starting, Result.APPLIED, step=max(steps), facts=ended.facts)

@@ -42,10 +42,11 @@ def vote(task: Task) -> Outcome:
     """Inspect a checkpoint on the host; every failing invariant is a reason, and nothing changes."""
     task.only("checkpoint", "rebuild", "tolerate_unknown")
     place = task.place
-    name = _named(place, task.body.get("checkpoint"))
+    name, passed_over = _named(place, task.body.get("checkpoint"))
     retained = inspect(place, name)
     place.retained[task.command_id] = retained
-    return Outcome(digest=_agreed(retained), notes=_notes(retained), facts=retained.facts)
+    notes = (*(f"not taken: {words}" for words in passed_over), *_notes(retained))
+    return Outcome(digest=_agreed(retained), notes=notes, facts=retained.facts)
 
 
 def act(task: Task) -> Outcome:
@@ -128,10 +129,14 @@ def resume(place: Place, name: str) -> Body:
     return {"start_from": retained.facts}
 
 
-def _named(place: Place, asked: object) -> str:
+def _named(place: Place, asked: object) -> tuple[str, tuple[str, ...]]:
+    """The checkpoint's name, and where it was chosen here, which others were not and why (SE-10)."""
     if not isinstance(asked, str):
         raise Declined(place.reason("bad_name", "`checkpoint` is no name"))
-    return _latest(place)[0] if asked == LATEST else asked
+    if asked != LATEST:
+        return asked, ()
+    name, told = _latest(place)
+    return name, tuple(told["rejected"])
 
 
 def _latest(place: Place) -> tuple[str, Body]:
