@@ -15,7 +15,7 @@ from paritrace.process.identity import own_identity
 from paritrace.session.directory import LOCK, LOGS, SESSION, TOKEN, SessionRecord
 from paritrace.session.opening import read_session
 
-OWNED_WAIT_SECONDS = 1.0  # a coordinator that is being ended lets go at once; one that lives never does
+OWNED_WAIT_SECONDS = 3.0  # a session that was just closed lets go of its server and its ranks first; others never do
 
 
 @contextmanager

@@ -1,0 +1,47 @@
+"""The actions on a resident session: looked at, run and stopped as by the command line (AU-9, SE-5, SE-6, SE-7)."""
+
+import time
+from pathlib import Path
+
+import pytest
+from jsonschema import Draft202012Validator
+
+from paritrace import Session
+from paritrace.automation.protocol.schemas import result_schema
+from paritrace.automation.protocol.table import load_action
+from paritrace.process.identity import has_ended
+from paritrace.session.opening import read_session
+from tests.automation.protocol.asked import error_of, result_of
+from tests.session.coordinator.workloads import SMALL
+
+
+@pytest.mark.slow
+def test_au9_a_session_is_run_stopped_and_looked_at(tmp_path: Path) -> None:
+    directory = str(tmp_path / "session")
+    with Session.start(directory, SMALL, ranks=2) as session:
+        ended = result_of(tmp_path, "session-run", directory=directory, command_id="a", steps=5, wait=True)
+        assert (ended["reply"]["result"], ended["reply"]["step"]) == ("applied", 5)
+        again = result_of(tmp_path, "session-run", directory=directory, command_id="a", steps=5, wait=True)
+        assert again["reply"]["step"] == 5
+        result_of(tmp_path, "session-run", directory=directory, command_id="b", steps=1_000_000)
+        stopped = result_of(tmp_path, "session-stop", directory=directory, command_id="c")
+        shown = result_of(tmp_path, "session-status", directory=directory)
+        assert shown["status"]["step"] == stopped["reply"]["step"]
+        for action, found in (("session-run", ended), ("session-stop", stopped), ("session-status", shown)):
+            Draft202012Validator(result_schema(load_action(action))).validate(found)
+        taken = error_of(tmp_path, "session-run", directory=directory, command_id="a", steps=6)
+        assert (taken["code"], taken["kind"]) == ("command_id_taken", "refused")
+        fenced = {"directory": directory, "command_id": "d", "steps": 1, "fences": {"step": 0}}
+        assert error_of(tmp_path, "session-run", **fenced)["code"] == "not_applied"
+        session.close()
+        owner = read_session(Path(directory)).owner
+    deadline = time.monotonic() + 60
+    while not has_ended(owner):
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+    gone = error_of(tmp_path, "session-status", directory=directory)
+    assert (gone["code"], gone["kind"]) == ("coordinator_gone", "refused")
+
+
+def test_au9_a_folder_of_other_things_is_no_session(tmp_path: Path) -> None:
+    assert error_of(tmp_path, "session-status", directory=str(tmp_path))["code"] == "not_a_session"
