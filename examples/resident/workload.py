@@ -1,24 +1,28 @@
 """The training as a workload that stays resident: paused, changed, saved, loaded and driven on (SE-1)."""
 
 import hashlib
+import json
 import time
 from collections.abc import Callable, Mapping
 from copy import deepcopy
-from dataclasses import replace
+from dataclasses import asdict, replace
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
 import torch
 import torch.distributed as dist
+from msgspec import structs
 
-from examples.resident import checkpoints
 from examples.resident.training import TEXTS, Settings, Training, begin, digest_of, read_text, take_step
+from paritrace.session.pytorch import checkpoints
+from paritrace.session.pytorch.parts import Parts
 from paritrace.session.workload import RUN_BOUNDARY, ConfigField, Context, InputSet, Inspected, Metrics, Plan, Refusal
 
 GROUP_TIMEOUT = timedelta(hours=1)  # the last backstop: who is waited for is known long before (SE-21)
 AT_BOUNDARY = ("lr", "weight_decay", "dropout")
 FIRST = Settings()
+SETTINGS = "settings.json"  # of a checkpoint: what the training was made of
 
 
 class Workload:
@@ -101,14 +105,25 @@ class Workload:
     # --- checkpoints
 
     def save(self, ctx: Context, folder: Path) -> tuple[str, ...]:
-        return checkpoints.save(self._held(), folder, rank=ctx.rank, step=self._next)
+        names = checkpoints.save(ctx, self._parts(), folder, step=self._next)
+        if ctx.rank != 0:
+            return names
+        (folder / SETTINGS).write_text(json.dumps(asdict(self._held().settings)))
+        return (*names, SETTINGS)
 
     def inspect(self, ctx: Context, folder: Path) -> Inspected | Refusal:
-        return checkpoints.inspect(self._held(), folder, rank=ctx.rank)
+        found = checkpoints.inspect(ctx, self._parts(), folder)
+        if isinstance(found, Refusal):
+            return found
+        return structs.replace(found, values=json.loads((folder / SETTINGS).read_text()))
 
     def apply(self, ctx: Context, inspected: Inspected) -> int:
-        self._next = checkpoints.restore(self._held(), inspected)
+        self._next = checkpoints.apply(self._parts(), inspected)
         return self._next
+
+    def _parts(self) -> Parts:
+        training = self._held()
+        return Parts(model=training.model, optimizer=training.optimizer)
 
     # --- a look at what has been learnt
 

@@ -46,7 +46,7 @@ def test_se8_after_a_load_the_same_steps_give_the_same_bits(tmp_path: Path) -> N
     with training(tmp_path / "a") as (workload, context):
         for step in range(2):
             workload.step(context, step)
-        assert workload.save(context, tmp_path) == ("state.pt", "random-0.pt")
+        assert workload.save(context, tmp_path) == ("state.pt", "random-0.pt", "settings.json")
         straight = [workload.step(context, step) for step in (2, 3)]
         digest = workload.state_digest(context)
         inspected = workload.inspect(context, tmp_path)
@@ -68,8 +68,8 @@ def test_f09_weights_that_are_missing_or_of_another_shape_are_all_named(tmp_path
         found = workload.inspect(context, tmp_path)
         assert isinstance(found, Refusal)
         assert found.reasons == (
-            "blocks.1.up.weight: missing",
-            "head.bias: (3,) torch.float32 where (256,) torch.float32 belongs",
+            "model.blocks.1.up.weight: missing",
+            "model.head.bias: (3,) float32 where (256,) float32 belongs",
         )
         assert workload.state_digest(context) == before
         (tmp_path / "state.pt").write_bytes(b"no checkpoint")

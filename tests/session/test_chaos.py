@@ -1,0 +1,33 @@
+"""A rehearsal on real processes: every promise is measured, and one that is broken is said to be (SE-19)."""
+
+from pathlib import Path
+
+import pytest
+
+from paritrace.session.chaos.injuries import PROMISES, Injury
+from paritrace.session.chaos.rehearsing import Plan, rehearse
+from paritrace.session.coordinator.opening_request import Opening
+
+pytestmark = pytest.mark.slow
+WORKLOAD = "tests.cases.resident_layers:Layers"
+
+
+def test_se19_every_injury_is_dealt_and_every_promise_of_it_measured(tmp_path: Path) -> None:
+    told: list[str] = []
+    found = rehearse(Plan(Opening(str(tmp_path), WORKLOAD, ranks=2), num_stops=10), tmp_path, tell=told.append)
+    assert [(one.injury, one.promise) for one in found.outcomes] == [
+        (injury, promise) for injury in Injury for promise in PROMISES[injury]
+    ]
+    assert found.kept, [one for one in found.outcomes if not one.kept]
+    assert found.skipped == ()
+    assert len(told) == len(Injury)
+    assert {path.name for path in tmp_path.iterdir()} == {"unhurt", *(one.value for one in Injury)}
+
+
+def test_se19_a_promise_that_is_not_kept_is_said(tmp_path: Path) -> None:
+    plan = Plan(
+        Opening(str(tmp_path), WORKLOAD, ranks=2, arguments={"leave_out_on": 1}), injuries=(Injury.KILL_IN_LOAD,)
+    )
+    found = rehearse(plan, tmp_path, tell=lambda _: None)
+    assert not found.kept
+    assert [one.promise.value for one in found.outcomes if not one.kept][-1] == "loads_again"
