@@ -105,6 +105,7 @@ class Beat(Struct, frozen=True, omit_defaults=True, tag="beat", forbid_unknown_f
     metrics: Body = field(default_factory=dict[str, Any])
     metrics_step: int | None = None
     warnings: tuple[str, ...] = ()  # each once
+    capabilities: tuple[str, ...] = ()  # once the workload's module is imported
     checkpoint: Body = field(default_factory=dict[str, Any])  # path, digest, step: identical to what is live (SE-28)
     preview: Body = field(default_factory=dict[str, Any])  # generation, step, path, next_step, disabled_reason (SE-36)
     inputs: Body = field(default_factory=dict[str, Any])  # digest, generation (SE-23)

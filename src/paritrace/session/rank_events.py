@@ -57,11 +57,15 @@ class Broke(Struct, frozen=True):
 
 
 class Built(Struct, frozen=True):
-    """`load` and `build` are through. `target`: somebody else's loop runs already, as far as it wants (2**62)."""
+    """`load` and `build` are through. `target`: somebody else's loop runs already, as far as it wants (2**62).
+
+    `capabilities`: those of the workload, known once its module is imported, which may take longer than joining may.
+    """
 
     step: int
     config_revision: int
     target: int | None = None
+    capabilities: tuple[str, ...] = ()
     facts: Body = field(default_factory=dict[str, Any])
 
 

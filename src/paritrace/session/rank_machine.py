@@ -68,6 +68,7 @@ def _on_built(turn: Turn, event: Built) -> None:
         return
     turn.enter(RankState.IDLE)
     turn.change(step=event.step, config_revision=event.config_revision)
+    turn.change(capabilities=event.capabilities or turn.rank.capabilities)
     if event.target is not None:
         turn.run_to(event.target)
     _tell_end(turn, event.facts)

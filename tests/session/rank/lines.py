@@ -83,6 +83,11 @@ class NearLine:
                 assert left > 0, f"no such {kind.__name__} within {WAIT_SECONDS} s; the last: {self._from_rank[-3:]}"
                 self._changed.wait(left)
 
+    def heard(self) -> list[FromRank]:
+        """All that was heard so far."""
+        with self._changed:
+            return list(self._from_rank)
+
     @property
     def num_heard(self) -> int:
         with self._changed:

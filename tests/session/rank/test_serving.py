@@ -16,6 +16,9 @@ def test_se1_a_rank_joins_builds_runs_and_closes_all_on_one_thread(tmp_path: Pat
     joined = played.line.first(Joined)
     assert (joined.rank, joined.world_size, joined.job_id, joined.token) == (0, 1, "job-1", "secret")
     assert played.built().state is RankState.IDLE
+    heard = [type(message) for message in played.line.heard()]
+    assert heard.index(Joined) == 0  # before the workload's module is imported
+    assert heard.index(Beat) < heard.index(Ended)
     ended = played.run(3, at=0)
     assert (ended.state, ended.step, ended.epoch) == (RankState.IDLE, 3, 1)
     assert played.run(2, at=3).step == 5
@@ -82,6 +85,16 @@ def test_se1_a_workload_that_is_none_is_told_with_all_that_it_lacks(tmp_path: Pa
     ended = played.built()
     assert ended.state is RankState.ERROR
     assert "load, build, step, close" in ended.reasons[0].words
+    assert played.close() == 0
+
+
+def test_se1_capabilities_are_told_before_the_end_of_a_build(tmp_path: Path) -> None:
+    played = Played(tmp_path, "tests.session.rank.workloads:Resident")
+    played.built()
+    messages = played.line.heard()
+    before = messages[: next(i for i, message in enumerate(messages) if isinstance(message, Ended))]
+    (told, *_) = [message.capabilities for message in before if isinstance(message, Beat) and message.capabilities]
+    assert {"check", "config_fields", "plan_config", "save", "inspect", "prepare_inputs", "preview"} <= set(told)
     assert played.close() == 0
 
 

@@ -58,7 +58,7 @@ def status_of(seen: Seen, /, *, now_ns: int) -> Status:
         root_cause=seen.root_cause,
         failure_report=seen.failure_report,
         inputs=_inputs(machine),
-        capabilities=machine.ranks[0].joined.capabilities if machine.ranks[0].joined is not None else (),
+        capabilities=machine.ranks[0].beat.capabilities if machine.ranks[0].beat is not None else (),
         control=machine.control,
     )
     return status if first is None else _with_beat(status, first, _age(seen.heard_ns.get(0), now_ns) or 0.0)

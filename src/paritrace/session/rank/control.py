@@ -37,6 +37,7 @@ class WorkView(Struct, frozen=True):
     metrics: Body = field(default_factory=dict[str, object])
     metrics_step: int | None = None
     warnings: tuple[str, ...] = ()
+    capabilities: tuple[str, ...] = ()
     checkpoint: Body = field(default_factory=dict[str, object])
     preview: Body = field(default_factory=dict[str, object])
     inputs: Body = field(default_factory=dict[str, object])
@@ -107,6 +108,11 @@ class Control:
         thread.start()
         return thread
 
+    def beat_soon(self) -> None:
+        """From the work thread: have the next heartbeat sent before any word that is said after this."""
+        self._next_beat_ns = 0
+        self._line.wake()
+
     def run(self) -> None:
         """Join, then take messages and words until the rank leaves."""
         try:
@@ -127,6 +133,8 @@ class Control:
             with self._gate.held() as step:
                 self._turn(Received(to_rank(data), step))
             self._after_turn()
+        if not self._left:
+            self._beat_if_due()  # what is to be told at once is told before any later word
         while not self._left and (event := self._words.next()) is not None:
             with self._gate.held():
                 self._turn(event)
@@ -210,4 +218,5 @@ class Control:
             checkpoint=view.checkpoint,
             preview=view.preview,
             inputs=view.inputs,
+            capabilities=view.capabilities,
         )

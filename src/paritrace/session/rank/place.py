@@ -97,14 +97,12 @@ class Place:
     `workload` is of the user's class: its methods are called by name, those it may lack only where `can` says so.
     """
 
-    def __init__(
-        self, context: RankContext, spec: RankSpec, *, capabilities: frozenset[str], files: Files = LOCAL
-    ) -> None:
+    def __init__(self, context: RankContext, spec: RankSpec, *, files: Files = LOCAL) -> None:
         self.workload: Any = None  # until it is made
         self.context = context
         self.spec = spec
         self.files = files
-        self.capabilities = capabilities
+        self.capabilities = frozenset[str]()  # until the workload's module is imported
         self.directory = Path(spec.directory)
         self.retained: dict[str, Any] = {}  # by command: what was prepared, planned or inspected
         self.abandoned: set[str] = set()  # commands aborted while their preparation was under way

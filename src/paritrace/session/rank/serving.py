@@ -8,7 +8,6 @@ from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
 from types import FrameType
-from typing import Any
 
 from paritrace.clock import SYSTEM, Clock
 from paritrace.evidence.gaps import Gap
@@ -48,34 +47,22 @@ def serve(
     Returns:
         The exit status for the process: 0 where it was closed, 1 where it ended otherwise; why is on stderr.
     """
-    try:
-        found: Any = class_of(spec.workload)
-        failure: Exception | None = None
-    except Exception as error:  # noqa: BLE001  the import of somebody's module: whatever it raises is told
-        found, failure = None, error
-    capabilities = capabilities_of(found)
-    serving = _Serving(line, spec, _identity(spec, rank=rank, local_rank=local_rank, files=files), capabilities)
-    Control(
-        line,
-        _joined(spec, rank=rank, capabilities=capabilities),
-        gate=serving.gate,
-        words=serving.words,
-        work=serving,
-        clock=clock,
-    ).start()
+    serving = _Serving(line, spec, _identity(spec, rank=rank, local_rank=local_rank, files=files))
+    control = Control(line, _joined(spec, rank=rank), gate=serving.gate, words=serving.words, work=serving, clock=clock)
+    control.start()
     with _signals():
-        return serving.work(found, failure)
+        return serving.work(control)
 
 
 class _Serving:
     """The work thread's side: everything it shares with the control thread, and how it leaves."""
 
-    def __init__(self, line: RankLine, spec: RankSpec, identity: Identity, capabilities: tuple[str, ...]) -> None:
+    def __init__(self, line: RankLine, spec: RankSpec, identity: Identity) -> None:
         self.words = Words(line)
         context = RankContext(
             identity, config=spec.first_config, config_revision=spec.config_revision, moved=self._moved
         )
-        self._place = Place(context, spec, capabilities=frozenset(capabilities))
+        self._place = Place(context, spec)
         self._closing = Closing()
         self._working = Working(self._place, self._closing)
         between = BetweenSteps(self._place)
@@ -84,10 +71,10 @@ class _Serving:
         self._work_thread = threading.get_ident()
         self._last_resort: threading.Timer | None = None
 
-    def work(self, found: Any, failure: Exception | None) -> int:
+    def work(self, control: Control) -> int:
         """Make the workload resident and take steps; close it in every path, and return the exit status."""
         try:
-            self._make(found, failure)
+            self._make(control)
             drive(self.gate, self._place)
         except Leaving as leaving:
             why = str(leaving)
@@ -96,11 +83,14 @@ class _Serving:
             self._last_resort.cancel()
         return status
 
-    def _make(self, found: Any, failure: Exception | None) -> None:
+    def _make(self, control: Control) -> None:
+        """Import, make and build the workload; the rank has joined by then, since an import alone may take minutes."""
         place = self._place
         try:
-            if failure is not None:
-                raise failure
+            place.context.enter("importing")
+            found = class_of(place.spec.workload)
+            place.capabilities = frozenset(capabilities_of(found))
+            control.beat_soon()
             for words in half_there(found):
                 place.context.warn(words)
             place.workload = found(**place.spec.arguments)
@@ -108,7 +98,8 @@ class _Serving:
         except Exception as error:  # noqa: BLE001  the workload's own code: whatever it raises is told
             self.gate.broke(place.step, place.reasons_of(error, code="start_failed"))
         self.gate.stands_before(place.step)
-        self.words.say(Built(place.step, place.context.config_revision, facts=facts))
+        capabilities = tuple(sorted(place.capabilities))
+        self.words.say(Built(place.step, place.context.config_revision, capabilities=capabilities, facts=facts))
 
     def _closed(self, why: str) -> int:
         try:
@@ -159,7 +150,7 @@ def _identity(spec: RankSpec, *, rank: int, local_rank: int, files: Files) -> Id
     )
 
 
-def _joined(spec: RankSpec, *, rank: int, capabilities: tuple[str, ...]) -> Joined:
+def _joined(spec: RankSpec, *, rank: int) -> Joined:
     own = own_identity()
     return Joined(
         generation=spec.generation,
@@ -171,7 +162,6 @@ def _joined(spec: RankSpec, *, rank: int, capabilities: tuple[str, ...]) -> Join
         host=own.host,
         boot_id=None if isinstance(own.boot_id, Gap) else own.boot_id,
         start_ticks=None if isinstance(own.start_ticks, Gap) else own.start_ticks,
-        capabilities=capabilities,
     )
 
 

@@ -20,6 +20,7 @@ def view_of(place: Place, /) -> WorkView:
         metrics=plain_metrics(metrics),
         metrics_step=step,
         warnings=said.warnings,
+        capabilities=tuple(sorted(place.capabilities)),
         checkpoint={} if live is None else live.facts,
         preview=place.preview,
         inputs=place.inputs.facts,
