@@ -13,6 +13,7 @@ from paritrace.session.rank import saving
 from paritrace.session.rank.place import Declined, Outcome, Place, Task
 
 PREVIEWS = "previews"
+FORMAT, VERSION = "paritrace-session-preview", "1.0"
 RECORD = "preview.json"  # of each folder: its files and what the state was, written last
 _ENCODER = msgspec_json.Encoder(order="sorted")
 
@@ -80,7 +81,7 @@ def _render(place: Place, staging: Path, facts: Body, written: Callable[[], tupl
 
 
 def _publish(place: Place, staging: Path, facts: Body, names: tuple[str, ...]) -> None:
-    record = {**facts, "files": sorted(str(name) for name in names)}
+    record = {"format": FORMAT, "version": VERSION, **facts, "files": sorted(str(name) for name in names)}
     place.files.replace(staging / RECORD, _ENCODER.encode(record))
     place.files.publish_folder(staging, place.directory / PREVIEWS / str(facts["generation"]))
     place.preview = facts

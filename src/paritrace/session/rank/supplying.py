@@ -9,6 +9,7 @@ from paritrace.session.rank.place import MAX_LINES, Declined, InputsHeld, Outcom
 from paritrace.session.workload import InputSet, Refusal
 
 INPUTS = "inputs"
+FORMAT, VERSION = "paritrace-session-inputs", "1.0"
 _ENCODER = msgspec_json.Encoder(order="sorted")
 
 
@@ -71,7 +72,8 @@ def hold(place: Place, known: InputSet | None, *, generation: int) -> None:
     """These are the inputs now; rank 0 writes the manifest of everything that was read, under its digest (SE-23)."""
     place.inputs = InputsHeld(generation=generation, known=known)
     if known is not None and place.rank == 0:
-        manifest = {"digest": known.digest, "entries": known.entries, "facts": known.facts, "notes": known.notes}
+        manifest: Body = {"format": FORMAT, "version": VERSION, "digest": known.digest, "entries": known.entries}
+        manifest |= {"facts": known.facts, "notes": known.notes}
         place.files.replace(place.directory / INPUTS / f"{_file_name(known.digest)}.json", _ENCODER.encode(manifest))
 
 
