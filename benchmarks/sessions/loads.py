@@ -7,6 +7,7 @@ import time
 from collections.abc import Mapping
 from datetime import timedelta
 from pathlib import Path
+from types import FrameType
 from typing import Any
 
 import torch
@@ -32,9 +33,13 @@ def one_step(what: str, *, rank: int, seconds: float) -> None:
 def begin_group(what: str, *, rank: int, world_size: int, store: str) -> None:
     """The process group where steps need one; beside native code a handler for SIGTERM, as scripts have."""
     if what == NATIVE:
-        signal.signal(signal.SIGTERM, lambda *_: None)
+        signal.signal(signal.SIGTERM, _heard)
     elif what == COLLECTIVE:
         dist.init_process_group("gloo", init_method=store, rank=rank, world_size=world_size, timeout=GROUP_TIMEOUT)
+
+
+def _heard(_number: int, _frame: FrameType | None) -> None:
+    """A handler that lets the process live."""
 
 
 class Load:

@@ -7,6 +7,7 @@ import sys
 import tempfile
 import threading
 from collections.abc import Callable
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -57,17 +58,20 @@ def _listen(launcher: "subprocess.Popen[str]", said: threading.Event) -> None:
 def ray_session() -> Callable[[], None] | None:
     """Start Ray on this machine alone; returns what shuts it down, None where Ray is not installed."""
     try:
-        import ray
+        ray = _ray()
     except ImportError:
         return None
     ray.init(num_cpus=2, include_dashboard=False, configure_logging=False, log_to_driver=False)
-    return ray.shutdown
+
+    def end() -> None:
+        ray.shutdown()
+
+    return end
 
 
 def under_ray(what: str, sign: signal.Signals, *, most: float) -> Death:
     """Two actors, rank 1's process is sent `sign`; known: `ray.wait` returns its call; then we kill the others."""
-    import ray
-
+    ray = _ray()
     with tempfile.TemporaryDirectory() as name:
         actors = [_actor().remote() for _ in range(2)]
         calls = [actor.run.remote(name, what, rank) for rank, actor in enumerate(actors)]
@@ -96,9 +100,12 @@ def _noticed(ray: Any, calls: list[Any], actors: list[Any]) -> bool:
 
 
 def _actor() -> Any:
-    import ray
+    return _ray().remote(num_cpus=1, max_restarts=0)(_Rank)
 
-    return ray.remote(num_cpus=1, max_restarts=0)(_Rank)
+
+def _ray() -> Any:
+    """Ray, an optional extra whose types are not our concern. Raises ImportError where it is not installed."""
+    return import_module("ray")
 
 
 class _Rank:

@@ -40,8 +40,8 @@ class Promise(StrEnum):
 PROMISES: Mapping[Injury, tuple[Promise, ...]] = MappingProxyType(
     {
         Injury.STOPS: (Promise.SAME_STEP,),
-        Injury.KILL: (Promise.KNOWN, Promise.NAMED, Promise.GONE),
-        Injury.KILL_TWO: (Promise.KNOWN, Promise.NAMED, Promise.GONE),
+        Injury.KILL: (Promise.KNOWN, Promise.GONE, Promise.NAMED),
+        Injury.KILL_TWO: (Promise.KNOWN, Promise.GONE, Promise.NAMED),
         Injury.FREEZE: (Promise.FLAGGED, Promise.GOES_ON),
         Injury.KILL_IN_LOAD: (Promise.KNOWN, Promise.GONE, Promise.LOADS_AGAIN),
         Injury.COORDINATOR: (Promise.GONE,),

@@ -96,9 +96,13 @@ class Patient:
         """Whether the session says that it is in Error."""
         return self.status().state is RankState.ERROR
 
-    def seconds_until(self, condition: Callable[[], bool], *, most: float) -> float | None:
-        """Seconds until it holds, None where it does not within `most`."""
-        start = self._clock.monotonic_ns()
+    def now_ns(self) -> int:
+        """The moment of a blow, for `seconds_until`."""
+        return self._clock.monotonic_ns()
+
+    def seconds_until(self, condition: Callable[[], bool], *, most: float, since_ns: int | None = None) -> float | None:
+        """Seconds from the blow (from now without one) until it holds; None where it does not within `most`."""
+        start = self._clock.monotonic_ns() if since_ns is None else since_ns
         while True:
             held = condition()
             seconds = (self._clock.monotonic_ns() - start) / 1e9

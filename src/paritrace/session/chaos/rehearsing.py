@@ -73,9 +73,10 @@ def _inflicted(patient: Patient, plan: Plan, injury: Injury) -> list[Outcome]:
     return found
 
 
-def _measured(patient: Patient, injury: Injury, promise: Promise, condition: Callable[[], bool]) -> Outcome:
+def _measured(patient: Patient, injury: Injury, kept: tuple[Promise, Callable[[], bool]], since_ns: int) -> Outcome:
+    promise, condition = kept
     most = (bound_of(promise, patient.bounds) or 0.0) * WATCH_FACTOR
-    seconds = patient.seconds_until(condition, most=most)
+    seconds = patient.seconds_until(condition, most=most, since_ns=since_ns)
     words = "" if seconds is not None else f"not within {most:g} s"
     return timed(injury, promise, seconds, bounds=patient.bounds, words=words)
 
@@ -89,20 +90,23 @@ def _kill_two(patient: Patient, plan: Plan) -> Iterator[Outcome]:
 
 
 def _killed(patient: Patient, injury: Injury, ranks: list[int]) -> Iterator[Outcome]:
+    blow = patient.now_ns()
     for rank in ranks:
         send(patient.pid_of(rank), signal.SIGKILL)
-    yield _measured(patient, injury, Promise.KNOWN, patient.in_error)
-    yield _measured(patient, injury, Promise.GONE, patient.all_gone)
+    yield _measured(patient, injury, (Promise.KNOWN, patient.in_error), blow)
+    yield _measured(patient, injury, (Promise.GONE, patient.all_gone), blow)
     patient.seconds_until(lambda: patient.status().root_cause is not None, most=patient.bounds["slack"])
     yield named(injury, patient.status().root_cause, killed=ranks)
 
 
 def _freeze(patient: Patient, plan: Plan) -> Iterator[Outcome]:
-    rank = plan.opening.ranks - 1
+    rank, blow = plan.opening.ranks - 1, patient.now_ns()
     send(patient.pid_of(rank), signal.SIGSTOP)
-    yield _measured(patient, Injury.FREEZE, Promise.FLAGGED, lambda: _is_flagged(patient, rank))
+    yield _measured(patient, Injury.FREEZE, (Promise.FLAGGED, lambda: _is_flagged(patient, rank)), blow)
+    thawed = patient.now_ns()
     send(patient.pid_of(rank), signal.SIGCONT)
-    yield _measured(patient, Injury.FREEZE, Promise.GOES_ON, lambda: _stopped(patient.client) is not None)
+    goes_on = (Promise.GOES_ON, lambda: _stopped(patient.client) is not None)
+    yield _measured(patient, Injury.FREEZE, goes_on, thawed)
 
 
 def _is_flagged(patient: Patient, rank: int) -> bool:
@@ -147,9 +151,10 @@ def _kill_in_load(patient: Patient, plan: Plan) -> Iterator[Outcome]:
     loading = threading.Thread(target=_load, args=(patient.client.directory,), daemon=True)
     loading.start()
     patient.seconds_until(lambda: patient.status().state is RankState.LOADING, most=patient.bounds["inspect"])
+    blow = patient.now_ns()
     send(patient.pid_of(rank), signal.SIGKILL)
-    yield _measured(patient, Injury.KILL_IN_LOAD, Promise.KNOWN, patient.in_error)
-    yield _measured(patient, Injury.KILL_IN_LOAD, Promise.GONE, patient.all_gone)
+    yield _measured(patient, Injury.KILL_IN_LOAD, (Promise.KNOWN, patient.in_error), blow)
+    yield _measured(patient, Injury.KILL_IN_LOAD, (Promise.GONE, patient.all_gone), blow)
     loading.join(patient.bounds["load"])
     again: list[int | None] = []
     seconds = patient.seconds_until(lambda: _loaded_again(patient, again), most=0.0)
@@ -177,8 +182,9 @@ def _loaded_again(patient: Patient, again: list[int | None]) -> bool:
 
 def _coordinator(patient: Patient, plan: Plan) -> Iterator[Outcome]:
     del plan
-    send(patient.coordinator(), signal.SIGKILL)
-    yield _measured(patient, Injury.COORDINATOR, Promise.GONE, patient.all_gone)
+    pid, blow = patient.coordinator(), patient.now_ns()
+    send(pid, signal.SIGKILL)
+    yield _measured(patient, Injury.COORDINATOR, (Promise.GONE, patient.all_gone), blow)
 
 
 _INFLICT = MappingProxyType(
