@@ -311,6 +311,8 @@ def _take_in(turn: Turn, answer: Answer) -> None:
         _record_run(turn, "admitted", command_id, schedule=under.body.get("schedule"))
     else:
         turn.change(step=answer.step)
+    if kind in {Kind.CONFIGURE, Kind.REBUILD} and "inputs" in answer.facts:
+        _other_inputs(turn, answer.facts["inputs"].get("digest"))
     if kind is Kind.STOP:
         _record_run(turn, "stopped", command_id)
         turn.change(target=None, parked=False)
@@ -344,17 +346,21 @@ def _published(turn: Turn) -> None:
     if refusals:
         fail_stop(turn, "ranks_apart", "inputs were published on some ranks only", refusals)
         return
-    state = turn.state
-    turn.change(inputs_digest=under.digest, inputs_generation=state.inputs_generation + 1)
+    _other_inputs(turn, under.digest)
+    _settle_applied(turn, _facts(under))
+
+
+def _other_inputs(turn: Turn, digest: str | None) -> None:
+    """Say which inputs are the present ones now: published by their own command, or with other values (SE-33)."""
+    turn.change(inputs_digest=digest, inputs_generation=turn.state.inputs_generation + 1)
     turn.record(
         "inputs",
         durable=True,
-        digest=under.digest,
+        digest=digest,
         generation=turn.state.inputs_generation,
-        step=state.step,
-        id=under.command.id,
+        step=turn.state.step,
+        id=turn.under.command.id,
     )
-    _settle_applied(turn, _facts(under))
 
 
 def _undone(turn: Turn) -> None:

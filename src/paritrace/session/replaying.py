@@ -28,6 +28,7 @@ class Replayed(Struct, frozen=True):
     config_revision: int = 0
     step: int | None = None  # the last that all ranks are known to have stood at
     running_to: int | None = None  # the target of a run that had not ended
+    inputs_digest: str | None = None  # the last inputs that were present on all ranks
     closed: bool = False
     in_flight: tuple[InFlight, ...] = ()
     commands: dict[str, Command] = {}
@@ -49,6 +50,7 @@ class _State:
         self.config_revision = 0
         self.step: int | None = None
         self.running_to: int | None = None
+        self.inputs_digest: str | None = None
         self.closed = False
         self.open: dict[str, InFlight] = {}
         self.commands: dict[str, Command] = {}
@@ -77,6 +79,7 @@ class _State:
                 self.running_to = None
             case _:
                 pass
+        self.inputs_digest = _inputs_digest(line) or self.inputs_digest
         if line.what in {"transition", "revision", "run", "checkpoint"} and isinstance(facts.get("step"), int):
             self.step = int(facts["step"])
 
@@ -109,6 +112,7 @@ class _State:
             config_revision=self.config_revision,
             step=self.step,
             running_to=self.running_to,
+            inputs_digest=self.inputs_digest,
             closed=self.closed,
             in_flight=tuple(self.open.values()),
             commands=self.commands,
@@ -124,6 +128,12 @@ def reply_of(line: Line, /) -> Reply | None:
     return _converted(
         {"command_id": facts.get("id"), "generation": line.generation, "epoch": 0, "reasons": reasons} | told, Reply
     )
+
+
+def _inputs_digest(line: Line) -> str | None:
+    named = {"inputs": "digest", "generation": "inputs_digest"}.get(line.what)
+    found = None if named is None else line.facts.get(named)
+    return found if isinstance(found, str) else None
 
 
 def _reason(words: str) -> dict[str, object]:

@@ -243,6 +243,7 @@ def test_se20_a_killed_rank_ends_its_generation_and_rebuild_begins_the_next(star
     with start() as session:
         session.run(1_000_000)
         until(lambda: (session.status().step or 0) > 5)
+        session.inputs({"text": "second"})
         os.kill(pids(session.status())[1], signal.SIGKILL)
         status = session.wait_until_idle()
         assert (status.state, status.root_cause) == (RankState.ERROR, "rank 1")
@@ -256,6 +257,10 @@ def test_se20_a_killed_rank_ends_its_generation_and_rebuild_begins_the_next(star
         assert refused.value.reply.reasons[0].code == "session_in_error"
         session.rebuild()
         assert (session.status().generation, session.status().config_revision) == (2, 1)
+        assert session.status().inputs["digest"] == "digest-of-second"
+        session.configure({"rate": 2.0}, inputs={"text": "third"})
+        said = [line.facts["digest"] for line in read_journal(session.directory).lines if line.what == "inputs"]
+        assert said == ["digest-of-second", "digest-of-third"]
         assert session.run(3, wait=True).step == 3
         assert report.exists()
 

@@ -3,7 +3,7 @@
 import time
 from pathlib import Path
 
-from paritrace.session.workload import RUN_BOUNDARY, ConfigField, Context, Metrics, Plan, Refusal
+from paritrace.session.workload import RUN_BOUNDARY, ConfigField, Context, InputSet, Metrics, Plan, Refusal
 
 
 class Small:
@@ -22,8 +22,19 @@ class Small:
     def config_fields(self) -> tuple[ConfigField, ...]:
         return (ConfigField("rate", default=1.0, minimum=0.0, impact=RUN_BOUNDARY), ConfigField("width", default=4))
 
-    def load(self, ctx: Context) -> None:
+    def load(self, ctx: Context) -> InputSet:
         ctx.progress("loading", 1, 1, "file")
+        return InputSet("digest-of-first", payload="first")
+
+    def prepare_inputs(self, ctx: Context, reference: dict[str, str]) -> InputSet | Refusal:
+        text = reference.get("text", "")
+        return InputSet(f"digest-of-{text}", payload=text) if text else Refusal(("no text was named",))
+
+    def install_inputs(self, ctx: Context, prepared: InputSet) -> None:
+        pass
+
+    def publish_inputs(self, ctx: Context, prepared: InputSet) -> None:
+        pass
 
     def build(self, ctx: Context) -> None:
         if self._fail_build:

@@ -274,6 +274,43 @@ def test_se37_a_session_starts_from_the_latest_and_tells_what_it_did_not_take(tm
     assert error.played.close() == 0
 
 
+def test_se23_a_start_from_a_checkpoint_has_the_inputs_it_was_saved_under(tmp_path: Path) -> None:
+    session = Session(tmp_path)
+    session.ask(Kind.CONFIGURE, {"inputs": {"text": "second"}})
+    session.played.run(3, at=0)
+    session.save("three")
+    assert session.played.close() == 0
+
+    again = Session(tmp_path, start_from="three", generation=2)
+    assert (again.built.state, again.built.step) == (RankState.IDLE, 3)
+    assert again.built.facts["inputs"]["digest"] == "digest-of-second"
+    assert again.state() == (3.0, 1.0, 1, "second")
+    assert again.played.close() == 0
+
+    other = Session(tmp_path, generation=3)
+    assert _refused(other.ask(Kind.LOAD, {"checkpoint": "three"})) == [
+        'saved with inputs digest-of-second, present are digest-of-first; inputs of {"text":"second"} come first'
+    ]
+    assert other.played.close() == 0
+
+
+def test_se9_a_new_generation_has_the_inputs_of_the_one_before(tmp_path: Path) -> None:
+    session = Session(tmp_path)
+    session.ask(Kind.CONFIGURE, {"inputs": {"text": "second"}})
+    assert session.played.close() == 0
+    for generation, text in ((2, "second"), (3, "first")):
+        again = Session(tmp_path, inputs_digest=f"digest-of-{text}", generation=generation)
+        assert again.resident.text == text
+        assert again.played.close() == 0
+
+    manifest = tmp_path / "inputs" / "digest-of-second.json"
+    manifest.write_text(manifest.read_text().replace('"text":"second"', '"text":"third"'))
+    changed = Session(tmp_path, inputs_digest="digest-of-second", generation=4)
+    assert changed.built.state is RankState.ERROR
+    assert [reason.code for reason in changed.built.reasons] == ["inputs_changed"]
+    assert changed.played.close() == 0
+
+
 def test_se9_inputs_are_prepared_while_steps_go_on_then_installed_and_published(tmp_path: Path) -> None:
     session = Session(tmp_path)
     resident, played = session.resident, session.played

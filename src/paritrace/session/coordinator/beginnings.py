@@ -1,4 +1,4 @@
-"""The rule of what a new generation begins with: configuration, revision, checkpoint (SE-20, SE-26, SE-33, SE-37)."""
+"""The rule of what a new generation begins with: configuration, revision, checkpoint, inputs (SE-9, SE-20, SE-37)."""
 
 from paritrace.session.coordinator.configurations import Configurations
 from paritrace.session.coordinator.generations import Started
@@ -8,10 +8,13 @@ from paritrace.session.coordinator_record import Coordinator
 
 
 class Beginnings:
-    """`revision`: the last one of an earlier coordinator of this directory."""
+    """`revision`, `inputs_digest`: the last ones of an earlier coordinator of this directory."""
 
-    def __init__(self, opening: Opening, configurations: Configurations, *, revision: int) -> None:
+    def __init__(
+        self, opening: Opening, configurations: Configurations, *, revision: int, inputs_digest: str | None = None
+    ) -> None:
         self._opening = opening
+        self._inputs_digest = inputs_digest
         self._configurations = configurations
         earlier = configurations.last_requested(revision)
         again = bool(earlier) and opening.config in ({}, earlier)
@@ -23,7 +26,11 @@ class Beginnings:
         recovering = machine.starting
         if recovering is None:
             return Started(
-                action.generation, self._configurations.requested, machine.config_revision, self._opening.start_from
+                action.generation,
+                self._configurations.requested,
+                machine.config_revision,
+                self._opening.start_from,
+                self._inputs_digest,
             )
         given = action.body.get("values")
         if given is not None:
@@ -33,4 +40,5 @@ class Beginnings:
             self._configurations.requested,
             machine.config_revision + 1,
             action.body.get("checkpoint"),
+            machine.inputs_digest or self._inputs_digest,
         )

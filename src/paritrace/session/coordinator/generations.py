@@ -28,6 +28,7 @@ class Started(Struct, frozen=True):
     config: Body
     config_revision: int
     start_from: str | None
+    inputs_digest: str | None
 
 
 class Generations:
@@ -71,6 +72,7 @@ class Generations:
             first_config=started.config,
             config_revision=started.config_revision,
             start_from=started.start_from,
+            inputs_digest=started.inputs_digest,
             autosave_every=self._opening.autosave_every,
         )
         self._engine.start(self._spec)

@@ -165,7 +165,10 @@ def _open(books: Books, record: SessionRecord, before: Replayed, *, ledger: Ledg
 def _loop(begun: _Owned, generations: Generations, *, clock: Clock) -> tuple[Loop, Desk]:
     opening, record, books = begun.opening, begun.record, begun.books
     configurations = Configurations(Path(opening.directory), opening.config)
-    beginnings = Beginnings(opening, configurations, revision=begun.before.config_revision)
+    before = begun.before
+    beginnings = Beginnings(
+        opening, configurations, revision=before.config_revision, inputs_digest=before.inputs_digest
+    )
     machine = began(
         world_size=opening.ranks,
         generation=begun.before.generation + 1,

@@ -22,6 +22,7 @@ class RankSpec(Struct, frozen=True):
     first_config: dict[str, Any] = field(default_factory=dict[str, Any])
     config_revision: int = 0  # the one that `first_config` is
     start_from: str | None = None  # a checkpoint's name (SE-37)
+    inputs_digest: str | None = None  # those that were present before: they are prepared again (SE-9)
     environment: dict[str, str] = field(default_factory=dict[str, str])
     autosave_every: int = 1000  # steps; 0: never by cadence (SE-37)
 

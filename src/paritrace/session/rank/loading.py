@@ -9,7 +9,7 @@ from paritrace.session.checkpoint_choice import Wanted
 from paritrace.session.checkpoint_survey import LATEST, latest
 from paritrace.session.checkpoints import Checkpoint, damages, path_of, read_checkpoint
 from paritrace.session.commands import Body, Reason
-from paritrace.session.rank import configuring
+from paritrace.session.rank import configuring, supplying
 from paritrace.session.rank.configuring import Change, Differing
 from paritrace.session.rank.place import Declined, LiveAs, Outcome, Place, Task, digest_of
 from paritrace.session.workload import Inspected, Refusal, Unchanged
@@ -163,7 +163,8 @@ def _against(place: Place, checkpoint: Checkpoint) -> tuple[Reason, ...]:
         found.append(("another_world_size", f"sharded over {origin.world_size} ranks, here are {spec.world_size}"))
     known, stored = place.inputs.known, origin.inputs.get("digest")
     if known is not None and stored is not None and stored != known.digest:
-        found.append(("other_inputs", f"saved with inputs {stored}, present are {known.digest}"))
+        words = f"saved with inputs {stored}, present are {known.digest}{supplying.how_to_have(place, stored)}"
+        found.append(("other_inputs", words))
     lines = damages(checkpoint, rank=place.rank, world_size=spec.world_size, files=place.files)
     return tuple(place.reason(code, words) for code, words in (*found, *(("damaged_file", line) for line in lines)))
 

@@ -110,6 +110,7 @@ class Place:
         self.resolved: Resolved | None = None
         self.before: Before | None = None
         self.inputs = InputsHeld()
+        self.prepared_from: dict[str, Body] = {}  # by digest: the reference that a candidate was prepared from
         self.live_as: LiveAs | None = None
         self.run: RunHeld | None = None
         self.voted_run: RunHeld | None = None

@@ -21,6 +21,9 @@ def start(place: Place) -> Body:
     supplying.hold(place, told if isinstance(told, InputSet) else None, generation=0)
     context.enter("building")
     workload.build(context)
+    stored = place.spec.inputs_digest if chosen is None else chosen[1].manifest.origin.inputs.get("digest")
+    context.enter("loading")
+    supplying.again(place, stored)
     resumed = {}
     if chosen is not None:
         context.enter("resuming")

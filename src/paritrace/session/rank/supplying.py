@@ -1,7 +1,9 @@
 """Inputs on this rank: prepared on the host, installed, published; each set has an identity (SE-9, SE-23)."""
 
+from pathlib import Path
 from typing import Any
 
+from msgspec import Struct
 from msgspec import json as msgspec_json
 
 from paritrace.session.commands import Body
@@ -11,6 +13,12 @@ from paritrace.session.workload import InputSet, Refusal
 INPUTS = "inputs"
 FORMAT, VERSION = "paritrace-session-inputs", "1.0"
 _ENCODER = msgspec_json.Encoder(order="sorted")
+
+
+class _Manifest(Struct, frozen=True):
+    """What is read of a manifest of inputs."""
+
+    reference: Body | None = None
 
 
 def prepare(task: Task) -> Outcome:
@@ -59,7 +67,36 @@ def prepared_set(place: Place, reference: object) -> InputSet:
         raise place.refusal(found, "inputs_refused")
     if not isinstance(found, InputSet):
         raise Declined(place.reason("bad_inputs", f"prepare_inputs returned {type(found).__name__}, no InputSet"))
+    place.prepared_from[found.digest] = reference
     return found
+
+
+def again(place: Place, digest: str | None) -> None:
+    """Have the inputs that were present before, by the reference that they were prepared from (SE-9, SE-23).
+
+    Those that `load` reads by itself have none, and stay as it has read them.
+
+    Raises:
+        Declined: what the reference leads to now is other inputs, or is refused.
+    """
+    present = place.inputs.known
+    if digest is None or (present is not None and present.digest == digest):
+        return
+    reference = _reference_of(place, digest)
+    if reference is None:
+        return
+    prepared = prepared_set(place, reference)
+    if prepared.digest != digest:
+        words = f"{reference} led to inputs {digest}, and leads to {prepared.digest} now"
+        raise Declined(place.reason("inputs_changed", words))
+    place.workload.install_inputs(place.context, prepared)
+    publish_set(place, prepared)
+
+
+def how_to_have(place: Place, digest: str) -> str:
+    """Return how these inputs could be had again, "" where that is not known."""
+    reference = _reference_of(place, digest)
+    return "" if reference is None else f"; inputs of {msgspec_json.encode(reference).decode()} come first"
 
 
 def publish_set(place: Place, prepared: InputSet) -> None:
@@ -74,7 +111,8 @@ def hold(place: Place, known: InputSet | None, *, generation: int) -> None:
     if known is not None and place.rank == 0:
         manifest: Body = {"format": FORMAT, "version": VERSION, "digest": known.digest, "entries": known.entries}
         manifest |= {"facts": known.facts, "notes": known.notes}
-        place.files.replace(place.directory / INPUTS / f"{_file_name(known.digest)}.json", _ENCODER.encode(manifest))
+        manifest["reference"] = place.prepared_from.get(known.digest) or _reference_of(place, known.digest)
+        place.files.replace(_path_of(place, known.digest), _ENCODER.encode(manifest))
 
 
 def report(prepared: InputSet) -> Body:
@@ -89,6 +127,13 @@ def report(prepared: InputSet) -> Body:
     }
 
 
-def _file_name(digest: str) -> str:
-    """A digest as the workload spells it may hold any character."""
-    return "".join(letter if letter.isalnum() else "-" for letter in digest)[:100]
+def _reference_of(place: Place, digest: str) -> Body | None:
+    """What inputs were prepared from, as their manifest says; None where there is none."""
+    data = place.files.read_if_present(_path_of(place, digest))
+    return None if data is None else msgspec_json.decode(data, type=_Manifest).reference
+
+
+def _path_of(place: Place, digest: str) -> Path:
+    """Where the manifest of inputs is: a digest as the workload spells it may hold any character."""
+    name = "".join(letter if letter.isalnum() else "-" for letter in digest)[:100]
+    return place.directory / INPUTS / f"{name}.json"
