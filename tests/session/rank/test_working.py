@@ -248,6 +248,18 @@ def test_se10_a_run_saves_on_pause_and_a_failed_autosave_keeps_the_one_before(tm
     assert session.played.close() == 0
 
 
+def test_se10_what_came_to_no_checkpoint_on_another_rank_is_saved_on_the_next_pause(tmp_path: Path) -> None:
+    session = Session(tmp_path)
+    session.played.run(1, at=0, autosave=False)
+    assert session.ask(Kind.SAVE, {"name": "one"})[-1].verdict is Verdict.YES
+    assert session.played.round(Kind.SAVE, RoundName.ABORT).verdict is Verdict.YES  # another rank's disk was full
+    session.ask(Kind.STOP)
+    told = "autosave/step-00000001-g1-e1"
+    assert session.played.line.first(Beat, lambda beat: beat.checkpoint.get("path") == told).step == 1
+    assert (tmp_path / told / "manifest.json").exists()
+    assert session.played.close() == 0
+
+
 def test_se37_a_session_starts_from_the_latest_and_tells_what_it_did_not_take(tmp_path: Path) -> None:
     session = Session(tmp_path)
     session.played.run(3, at=0)
@@ -261,6 +273,7 @@ def test_se37_a_session_starts_from_the_latest_and_tells_what_it_did_not_take(tm
     assert (again.built.state, again.built.step) == (RankState.IDLE, 4)
     beat = again.played.line.first(Beat, lambda beat: beat.state is RankState.IDLE)
     assert beat.step == 4  # never told as Idle at another step
+    assert any("not started from checkpoints/half" in words for words in beat.warnings)
     assert again.built.facts["chosen"] == "autosave/step-00000004-g1-e4"
     assert "half is no checkpoint" in again.built.facts["rejected"][0]
     assert again.state() == (7.0, 4.0, 1, "first")

@@ -95,7 +95,8 @@ def act_rebuild(task: Task) -> Outcome:
         place.given, place.resolved, config, revision = before
         place.context.configure(config, config_revision=revision)
         raise
-    place.before, place.live_as = None, None
+    place.before = None
+    place.changed()
     if place.can("release_setup"):
         place.workload.release_setup(place.context)
     return _acted(task, change)
@@ -138,7 +139,7 @@ def put_in_force(place: Place, change: Change, *, revision: int) -> None:
     if change.plan is not None and place.can("plan_config"):
         place.workload.apply_config(place.context, change.plan)
     _set(place, change, revision=revision)
-    place.live_as = None
+    place.changed()
 
 
 def put_back(place: Place) -> str | None:
@@ -224,7 +225,7 @@ def _put_inputs(task: Task, change: Change) -> None:
     place = task.place
     if change.inputs is not None:
         task.releases()
-        place.live_as = None
+        place.changed()
         place.workload.install_inputs(place.context, change.inputs)
         task.releases()
         supplying.publish_set(place, change.inputs)

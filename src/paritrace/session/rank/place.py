@@ -9,6 +9,7 @@ from msgspec import Struct, field
 from msgspec import json as msgspec_json
 
 from paritrace.capture.session import Capture
+from paritrace.errors import ParitraceError
 from paritrace.evidence.calls import Level
 from paritrace.evidence.digests import sha256_hex
 from paritrace.files import LOCAL, Files
@@ -112,6 +113,7 @@ class Place:
         self.inputs = InputsHeld()
         self.prepared_from: dict[str, Body] = {}  # by digest: the reference that a candidate was prepared from
         self.live_as: LiveAs | None = None
+        self.autosave_tried: int | None = None  # steps taken at the last try, whatever became of it
         self.run: RunHeld | None = None
         self.voted_run: RunHeld | None = None
         self.epoch = 0  # that of the run under way or the last one
@@ -146,6 +148,8 @@ class Place:
                 return error.reasons
             case Unchanged():
                 return tuple(self.reason("declined_by_workload", words) for words in error.reasons)
+            case ParitraceError():
+                return (self.reason(error.code, error.message),)
             case _:
                 frames = traceback.extract_tb(error.__traceback__)
                 where = f" ({Path(frames[-1].filename).name}:{frames[-1].lineno})" if frames else ""
@@ -165,6 +169,10 @@ class Place:
         """The checkpoint that the live state is identical to now."""
         live = self.live_as
         return live if live is not None and live.steps_taken == self.steps_taken else None
+
+    def changed(self) -> None:
+        """The live state is no longer that of a checkpoint, on any rank; the next pause saves it."""
+        self.live_as, self.autosave_tried = None, None
 
     @property
     def stamp(self) -> Body:
@@ -198,6 +206,7 @@ class Task:
     def __init__(self, place: Place, item: Do) -> None:
         self.place = place
         self.command_id = item.command_id
+        self.kind = item.kind
         self.body = item.body
         self._num_releases = 0
 

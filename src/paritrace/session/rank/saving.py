@@ -58,8 +58,11 @@ def act(task: Task) -> Outcome:
 
 def autosave(place: Place) -> None:
     """Save by itself, all ranks at this step; what fails is a warning, and the save before it stays (SE-10)."""
-    if not (place.can("save") and place.can("inspect")) or place.is_live_as is not None:
+    if not (place.can("save") and place.can("inspect")):
         return
+    if place.is_live_as is not None or place.autosave_tried == place.steps_taken:
+        return  # decided by what all ranks have in common: a save may need all of them
+    place.autosave_tried = place.steps_taken
     before = place.context.said.phase
     place.context.enter("autosave")
     try:

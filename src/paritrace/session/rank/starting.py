@@ -28,6 +28,8 @@ def start(place: Place) -> Body:
     if chosen is not None:
         context.enter("resuming")
         resumed = {**loading.resume(place, chosen[0]), **chosen[2]}
+        for words in chosen[2].get("rejected", ()):
+            context.warn(f"not started from {words}")
     if place.can("release_setup"):
         workload.release_setup(context)
     context.enter("")

@@ -42,7 +42,7 @@ def act(task: Task) -> Outcome:
     """Put what was prepared where it can be published from."""
     place, prepared = task.place, task.kept()
     task.releases()
-    place.live_as = None
+    place.changed()
     place.workload.install_inputs(place.context, prepared)
     return Outcome(digest=prepared.digest)
 
