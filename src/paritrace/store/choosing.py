@@ -1,5 +1,6 @@
 """What goes into the next bundle: new whole records and changed whole files, those that waited longest first (ST-7)."""
 
+from collections.abc import Collection
 from pathlib import Path
 
 from msgspec import Struct
@@ -12,7 +13,7 @@ from paritrace.files.opened import OpenedFile
 from paritrace.store.bundle_writing import PAYS_BELOW
 from paritrace.store.checkpoint import Changes, FileState, LogState, Progress, Waiting, WholeState, unchanged
 from paritrace.store.layout import is_journal
-from paritrace.store.matching import Matched, is_same, match
+from paritrace.store.matching import NOTHING_MATCHED, Matched, is_same, match
 from paritrace.store.records import Remark, RemarkKind, Segment, SourceIdentity, about
 from paritrace.store.sources import is_gone, is_own_journal, listing_of, prefix_holds, whole_prefix_holds
 from paritrace.store.taking import LogCut, TakenBytes, cut_of, settled_at, start_of_record, take_file, take_log
@@ -34,11 +35,22 @@ class Scope(Struct, frozen=True):
     recheck: bool = False
 
 
+class Left(Struct, frozen=True):
+    """What a look at everything found and a full bundle left for the next one: files in their turn, as they were seen.
+
+    `moved`: journals with a new name that no bundle holds yet.
+    """
+
+    found: dict[str, SourceIdentity]
+    paths: tuple[str, ...]
+    moved: frozenset[str]
+
+
 class Choice(Struct, frozen=True):
     """`then`: what the checkpoint becomes by it; `more`: complete bytes are left for the next bundle at once.
 
     `checksums`: of the segments' bytes, in order. `transient`: what could not be taken this time; `tails`: incomplete
-    last records and, at the end, empty folders. Neither is in `then`.
+    last records and, at the end, empty folders. Neither is in `then`. `left`: for the next bundle of a final sync.
     """
 
     segments: tuple[Segment, ...]
@@ -51,10 +63,11 @@ class Choice(Struct, frozen=True):
     overdue_bytes: int
     more: bool
     pays: bool
+    left: Left | None = None
 
 
 class Chooser:
-    """Chooses once; `choose` reads the sources and changes nothing."""
+    """Chooses once; `choose` and `go_on` read the sources and change nothing."""
 
     def __init__(self, folder: Path, progress: Progress, scope: Scope, *, files: Files, clock: Clock) -> None:
         self._folder = folder
@@ -63,6 +76,7 @@ class Chooser:
         self._files = files
         self._now_ns = clock.wall_ns()
         self._left = scope.payload_bytes
+        self._is_full = False  # something had to wait for room
         self._taken: list[TakenBytes] = []
         self._states: dict[str, FileState] = {}
         self._versions: dict[str, int] = {}
@@ -73,10 +87,10 @@ class Chooser:
         self._tails: list[Remark] = []
 
     def choose(self) -> Choice:
-        """Return what the next bundle holds.
+        """Look at every file and return what the next bundle holds.
 
         Raises:
-            HostError: Refused: `staging_gone`, or what the disk says of a folder.
+            HostError: Refused: `staging_gone`, or what the disk says of the rank's folder.
         """
         listing = listing_of(self._folder, files=self._files)
         final = self._scope.ends is not None
@@ -88,25 +102,51 @@ class Chooser:
             recheck=self._scope.recheck,
             is_whole=not listing.unreadable,
         )
-        for path in sorted(listing.found, key=self._turn):
-            if self._scope.ends is None or path in self._scope.ends:
-                self._look_at(path, listing.found[path], matched)
+        turns = tuple(path for path in sorted(listing.found, key=self._turn) if self._is_in_scope(path))
+        left = self._take_in_turn(Left(listing.found, turns, matched.moved), matched.streams)
         if final:
             self._tails += listing.empty
         if listing.unreadable:
             self._transient += listing.unreadable
             self._keep_waiting(listing.found)
-        return self._choice(matched, (*listing.remarks, *matched.remarks, *self._remarks))
+        return self._choice(matched, (*listing.remarks, *matched.remarks, *self._remarks), left)
+
+    def go_on(self, left: Left) -> Choice:
+        """Return what the bundle after a full one holds: nothing else is looked at than what that one left."""
+        rest = self._take_in_turn(left, self._progress.files)
+        self._keep_waiting(left.paths)
+        return self._choice(NOTHING_MATCHED, tuple(self._remarks), rest)
+
+    def _take_in_turn(self, left: Left, streams: dict[str, FileState]) -> Left | None:
+        """Take until a bundle of a final sync is full; what is left then is not looked at."""
+        for number, path in enumerate(left.paths):
+            self._look_at(path, left.found[path], streams.get(path), moved=path in left.moved)
+            if self._is_full and self._scope.ends is not None:
+                return self._put_off(replace(left, paths=left.paths[number:]), streams)
+        return None
+
+    def _put_off(self, left: Left, streams: dict[str, FileState]) -> Left:
+        due: list[str] = []
+        for path in left.paths:
+            state, now = self._states.get(path, streams.get(path)), left.found[path]
+            if state is None or path in left.moved or path in self._waiting or not is_same(state, now):
+                due.append(path)
+                if path not in self._waiting:
+                    begin = state.offset if isinstance(state, LogState) else 0
+                    self._wait(path, now, now.num_bytes, max(0, now.num_bytes - begin))
+        return replace(left, paths=tuple(due))
+
+    def _is_in_scope(self, path: str) -> bool:
+        return self._scope.ends is None or path in self._scope.ends
 
     def _turn(self, path: str) -> tuple[float, str]:
         waiting = self._progress.waiting.get(path)
         return (float("inf") if waiting is None else waiting.since_unix_ns, path)
 
-    def _look_at(self, path: str, now: SourceIdentity, matched: Matched) -> None:
-        state = matched.streams.get(path)
+    def _look_at(self, path: str, now: SourceIdentity, state: FileState | None, *, moved: bool) -> None:
         try:
             if isinstance(state, LogState) or (state is None and is_journal(path)):
-                self._log(path, state, moved=path in matched.moved)
+                self._log(path, state, moved=moved)
             elif state is None or not is_same(state, now):
                 self._file(path, state, now)
         except HostError as error:
@@ -123,6 +163,7 @@ class Chooser:
             if cut.end == cut.begin and state is not None and not moved and not cut.stopped_sha256:
                 return None
             if len(self._taken) >= MAX_SEGMENTS:
+                self._is_full = True
                 return self._wait(path, cut.source, cut.complete_end, cut.complete_end - cut.begin)
             fresh = state if state is not None else self._new_log(path, cut.source)
             taken = take_log(opened, fresh, cut, path=path, known=state is not None)
@@ -140,6 +181,7 @@ class Chooser:
 
     def _file(self, path: str, state: FileState | None, now: SourceIdentity) -> None:
         if (self._taken and now.num_bytes > self._left) or len(self._taken) >= MAX_SEGMENTS:
+            self._is_full = True
             return self._wait(path, now, now.num_bytes, now.num_bytes)
         taken = take_file(self._folder / path, path=path, version=self._next_version(path), files=self._files)
         if taken is None:
@@ -166,6 +208,7 @@ class Chooser:
             length = cut.source.num_bytes - cut.begin
             self._remarks.append(Remark(RemarkKind.RECORD_TOO_LARGE, path, version, cut.begin, length))
         elif cut.complete_end > cut.end:
+            self._is_full = True
             self._wait(path, cut.source, cut.complete_end, cut.complete_end - cut.end)
         elif cut.visible_end > cut.complete_end:
             tail = cut.visible_end - cut.complete_end
@@ -177,10 +220,11 @@ class Chooser:
         self._waiting[path] = Waiting(inode=source.inode, end=end, since_unix_ns=since)
         self._waiting_bytes[path] = end if num_bytes is None else num_bytes
 
-    def _keep_waiting(self, found: dict[str, SourceIdentity]) -> None:
-        """What waited and cannot be seen now still waits: it may lie in a folder that cannot be read."""
+    def _keep_waiting(self, looked_at: Collection[str]) -> None:
+        """What waited and was not looked at now still waits: for the next look, or for a folder that can be read."""
+        known = looked_at if isinstance(looked_at, dict) else set(looked_at)
         for path, waiting in self._progress.waiting.items():
-            if path not in found:
+            if path not in known:
                 state = self._progress.files.get(path)
                 self._waiting[path] = waiting
                 self._waiting_bytes[path] = waiting.end - (state.offset if isinstance(state, LogState) else 0)
@@ -217,7 +261,7 @@ class Chooser:
                 return False
             raise
 
-    def _choice(self, matched: Matched, remarks: tuple[Remark, ...]) -> Choice:
+    def _choice(self, matched: Matched, remarks: tuple[Remark, ...], left: Left | None) -> Choice:
         known = set(map(about, self._progress.remarks))
         fresh = tuple({about(remark): remark for remark in remarks if about(remark) not in known}.values())
         then = replace(
@@ -243,6 +287,7 @@ class Chooser:
             overdue_bytes=sum(self._waiting_bytes[path] for path in late),
             more=bool(self._waiting) and bool(self._taken),
             pays=_pays(self._taken),
+            left=left,
         )
 
     def _renamed(self, matched: Matched) -> dict[str, FileState]:

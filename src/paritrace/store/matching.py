@@ -23,6 +23,9 @@ class Matched(Struct, frozen=True):
     remarks: tuple[Remark, ...]
 
 
+NOTHING_MATCHED = Matched({}, frozenset(), (), {}, ())
+
+
 def match(
     found: dict[str, SourceIdentity],
     progress: Progress,

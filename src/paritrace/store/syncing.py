@@ -14,7 +14,7 @@ from paritrace.files import LOCAL, Files
 from paritrace.store import cursor, nodes, records
 from paritrace.store.building import build, promise, write_pending
 from paritrace.store.checkpoint import Checkpoint, advanced, unchanged
-from paritrace.store.choosing import Choice, Chooser, Scope
+from paritrace.store.choosing import Choice, Chooser, Left, Scope
 from paritrace.store.documents import canonical
 from paritrace.store.layout import STATE, NodeName, ReceiptName, StagedRank, rank_prefix
 from paritrace.store.node_locks import NODE_LOCK_SECONDS, RANK_LOCK_SECONDS, node_lock, rank_lock
@@ -112,7 +112,7 @@ class Syncer:
                     self._report, more=True, waiting_bytes=before.waiting_bytes, overdue_bytes=before.overdue_bytes
                 )
                 return self._finished()
-            after, choice = self._one_bundle(checkpoint, ends=None, recheck=False)
+            after, choice = self._one_bundle(checkpoint, self._scope(ends=None, recheck=False))
             self._told(after, choice)
             return self._finished()
 
@@ -143,14 +143,18 @@ class Syncer:
         keep_trouble(self._place, error, unix_ns=self._clock.wall_ns(), files=self._files)
 
     def _drained(self, checkpoint: Checkpoint, ends: dict[str, int]) -> tuple[Checkpoint, Choice]:
-        """Publish bundles until none is left to build; return the last checkpoint and choice."""
-        recheck = True
+        """Publish bundles until a look at everything finds none to build; return the last checkpoint and choice.
+
+        What one look finds fills as many bundles as it takes, so that the work grows as the files do.
+        """
+        scope = self._scope(ends=ends, recheck=True)
+        left: Left | None = None
         while True:
-            before = checkpoint.progress.bundles
-            checkpoint, choice = self._one_bundle(checkpoint, ends=ends, recheck=recheck)
+            before, was_look = checkpoint.progress.bundles, left is None
+            checkpoint, choice = self._one_bundle(checkpoint, scope, left)
             self._told(checkpoint, choice)
-            recheck = False
-            if checkpoint.progress.bundles == before:
+            scope, left = replace(scope, recheck=False), choice.left
+            if was_look and checkpoint.progress.bundles == before:
                 return checkpoint, choice
 
     @contextmanager
@@ -181,23 +185,23 @@ class Syncer:
     def _listed(self) -> dict[str, records.SourceIdentity]:
         return listing_of(self._place.originals, files=self._files).found
 
-    def _one_bundle(
-        self, checkpoint: Checkpoint, *, ends: dict[str, int] | None, recheck: bool
-    ) -> tuple[Checkpoint, Choice]:
-        """Choose and publish one bundle; return the checkpoint after it and the choice, which may be empty."""
-        scope = Scope(
+    def _scope(self, *, ends: dict[str, int] | None, recheck: bool) -> Scope:
+        return Scope(
             payload_bytes=self._settings.batch_bytes,
             overdue_ns=int(OVERDUE_INTERVALS * self._settings.interval_seconds * 1e9),
             ends=ends,
             recheck=recheck,
         )
-        promised, choice = self._promised(checkpoint, scope)
+
+    def _one_bundle(self, checkpoint: Checkpoint, scope: Scope, left: Left | None = None) -> tuple[Checkpoint, Choice]:
+        """Choose and publish one bundle; return the checkpoint after it and the choice, which may be empty."""
+        promised, choice = self._promised(checkpoint, scope, left)
         return self._publish(promised), choice
 
-    def _promised(self, checkpoint: Checkpoint, scope: Scope) -> tuple[Checkpoint, Choice]:
+    def _promised(self, checkpoint: Checkpoint, scope: Scope, left: Left | None) -> tuple[Checkpoint, Choice]:
         for tries_left in reversed(range(NUM_CHOICES)):
             chooser = Chooser(self._place.originals, checkpoint.progress, scope, files=self._files, clock=self._clock)
-            choice = chooser.choose()
+            choice = chooser.choose() if left is None else chooser.go_on(left)
             if not choice.segments:
                 return self._noted(checkpoint, choice), choice
             try:
