@@ -4,8 +4,6 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from msgspec import Struct
-
 from paritrace.errors import RequestError
 from paritrace.evidence.coverage import Coverage, ExpectedGap, coverage
 from paritrace.evidence.gaps import Gap
@@ -16,6 +14,7 @@ from paritrace.inference.committing import Asked, Machine, commit
 from paritrace.inference.enveloping import SessionFacts, envelope_path
 from paritrace.inference.gaps import InferenceGap
 from paritrace.inference.gathering import Gathering
+from paritrace.inference.kept_links import KeptLinks, said_by
 from paritrace.inference.linking import RULE, LinkTables, link, link_record
 from paritrace.inference.records import Activity, AnyEvent, Event, Link, Loss
 from paritrace.inference.result import VERSION, LinkCounts, LinkExplanation, LinkReport
@@ -57,10 +56,25 @@ class Tally:
         )
 
 
-class Kept(Struct, frozen=True):
-    """The links that an artifact has: those not superseded, by activity; and the content of each by its id."""
+class Losses:
+    """Counts what sources tell of their losses."""
 
-    in_force: dict[Ref, tuple[Link, ...]]
+    def __init__(self) -> None:
+        self._lost: Counter[str] = Counter()
+        self._said: Counter[LossStatus] = Counter()
+
+    def take(self, one: Loss) -> None:
+        """Count one loss."""
+        self._said[one.status] += 1
+        if one.status is LossStatus.REPORTED:
+            self._lost[one.reason.value] += one.count or 1
+
+    def coverage(self, observed: int) -> Coverage:
+        """Return how many device activities there are of how many, as far as the sources tell."""
+        if self._said[LossStatus.ZERO_REPORTED] and set(self._said) == {LossStatus.ZERO_REPORTED}:
+            return coverage(observed, expected=observed, declared=True, gaps={})
+        gap = ExpectedGap.NOT_RECORDED if self._lost else ExpectedGap.NOT_DECLARED
+        return coverage(observed, expected=Gap(gap), declared=False, gaps=self._lost)
 
 
 def link_artifact(path: Path, *, options: AppendOptions = DEFAULTS) -> LinkReport:
@@ -74,21 +88,24 @@ def link_artifact(path: Path, *, options: AppendOptions = DEFAULTS) -> LinkRepor
     place = place_of(path)
     head = head_of(place, files=options.files)
     events = Events(place, files=options.files)
-    tables, kept = LinkTables(events), kept_links(events)
+    kept, losses = KeptLinks(), Losses()
+    tables = LinkTables(_seen(events, kept, losses))
     tallies: dict[str, Tally] = {domain.value: Tally() for domain in Domain}
     gatherings: dict[str, Gathering] = {}
     unchanged = superseded = 0
     run_id = head.context.facts.run_id
     for activity, derived in _pairs(events, tables):
         tallies[activity.domain.value].take(derived)
-        old = kept.in_force.get(activity.activity_ref, ())
-        if any(_says(one) == _says(derived) for one in old):
+        old = list(kept.of(activity.activity_ref))
+        if old and said_by(derived) in {said for said, _ in old}:
             unchanged += 1
             continue
         superseded += len(old)
         session = activity.context.facts.session_id
-        gathering = gatherings.setdefault(session, Gathering(run_id=run_id, session_id=session, ours=True))
-        ids = tuple(sorted(one.event_id for one in old))
+        gathering = gatherings.get(session)
+        if gathering is None:
+            gathering = gatherings[session] = Gathering(run_id=run_id, session_id=session, ours=True)
+        ids = tuple(sorted(event_id for _, event_id in old))
         new = link_record(activity, tables.found(activity), context=derived.context, supersedes=ids) if ids else derived
         gathering.take(new, of="paritrace infer link")
     written = _written(place, gatherings, head.context.facts.session_id, run_id=run_id, options=options)
@@ -101,38 +118,11 @@ def link_artifact(path: Path, *, options: AppendOptions = DEFAULTS) -> LinkRepor
         gpu=gpu,
         by_domain={name: tally.counts() for name, tally in sorted(tallies.items()) if tally.counts().activities},
         linked_fraction=gpu.linked_fraction,
-        coverage=loss_coverage(gpu.activities, events),
+        coverage=losses.coverage(gpu.activities),
         written=written,
         already_present=unchanged,
         superseded=superseded,
     )
-
-
-def kept_links(events: Iterable[AnyEvent]) -> Kept:
-    """Return the links in force: those that no other one supersedes."""
-    links = [event for event in events if isinstance(event, Link)]
-    gone = {old for one in links for old in one.supersedes}
-    in_force: dict[Ref, tuple[Link, ...]] = {}
-    for one in links:
-        if one.event_id not in gone:
-            in_force[one.activity_ref] = (*in_force.get(one.activity_ref, ()), one)
-    return Kept(in_force)
-
-
-def loss_coverage(observed: int, events: Iterable[AnyEvent]) -> Coverage:
-    """Return how many device activities there are of how many, as far as the sources tell their losses."""
-    lost: Counter[str] = Counter()
-    said: Counter[LossStatus] = Counter()
-    for event in events:
-        if isinstance(event, Loss):
-            said[event.status] += 1
-            if event.status is LossStatus.REPORTED:
-                lost[event.reason.value] += event.count or 1
-    proven = bool(said[LossStatus.ZERO_REPORTED]) and set(said) == {LossStatus.ZERO_REPORTED}
-    if proven:
-        return coverage(observed, expected=observed, declared=True, gaps={})
-    gap = ExpectedGap.NOT_RECORDED if lost else ExpectedGap.NOT_DECLARED
-    return coverage(observed, expected=Gap(gap), declared=False, gaps=lost)
 
 
 def explain_link(path: Path, activity_id: str, *, options: AppendOptions = DEFAULTS) -> LinkExplanation:
@@ -167,16 +157,20 @@ def explain_link(path: Path, activity_id: str, *, options: AppendOptions = DEFAU
     )
 
 
+def _seen(events: Iterable[AnyEvent], kept: KeptLinks, losses: Losses) -> Iterator[AnyEvent]:
+    """Yield the events, after links and losses among them are taken: an artifact is long, and read once for all."""
+    for event in events:
+        if isinstance(event, Link):
+            kept.take(event)
+        elif isinstance(event, Loss):
+            losses.take(event)
+        yield event
+
+
 def _pairs(events: Events, tables: LinkTables) -> Iterator[tuple[Activity, Link]]:
     activities = (event for event in events if isinstance(event, Activity))
     for activity in activities:
         yield activity, next(link((activity,), tables=tables))
-
-
-def _says(one: Link) -> tuple[object, ...]:
-    """Return what a link says, whatever it supersedes."""
-    content = (one.iteration_ref, one.basis, one.reason, one.candidates, one.num_candidates, one.evidence)
-    return (one.rule, *content, str(one.metadata))
 
 
 def _written(place: Place, gatherings: dict[str, Gathering], first: str, *, run_id: str, options: AppendOptions) -> int:

@@ -59,23 +59,29 @@ def resolve(events: Iterable[AnyEvent]) -> Resolved:
 def dangling(events: Iterable[AnyEvent]) -> Iterator[Dangling]:
     """Yield what events refer to and no event reports; goes through the events twice."""
     held = list(events)
-    requests = {one.request_ref for one in held if isinstance(one, Request)}
-    attempts = {one.attempt_ref for one in held if isinstance(one, Request)}
-    iterations = {one.iteration_ref for one in held if isinstance(one, Iteration)}
-    activities = {one.activity_ref for one in held if isinstance(one, Activity)}
-    known: dict[str, set[Ref] | set[Ref | None]] = {
-        "request": requests,
-        "attempt": attempts,
-        "iteration": iterations,
-        "activity": activities,
-    }
+    known = {name for event in held for name in reported(event)}
     for event in held:
-        for kind, ref in _references(event):
-            if ref is not None and ref not in known[kind]:
+        for kind, ref in references(event):
+            if ref is not None and (kind, ref) not in known:
                 yield Dangling(event.event_id, kind, ref)
 
 
-def _references(event: AnyEvent) -> Iterator[tuple[str, Ref | None]]:
+def reported(event: AnyEvent) -> Iterator[tuple[str, Ref | None]]:
+    """Yield what an event reports, so that another one may refer to it: its kind and its name."""
+    match event:
+        case Request():
+            yield "request", event.request_ref
+            yield "attempt", event.attempt_ref
+        case Iteration():
+            yield "iteration", event.iteration_ref
+        case Activity():
+            yield "activity", event.activity_ref
+        case _:
+            return
+
+
+def references(event: AnyEvent) -> Iterator[tuple[str, Ref | None]]:
+    """Yield what an event refers to: its kind and its name."""
     match event:
         case Stage():
             yield "request", event.request_ref

@@ -9,8 +9,8 @@ from paritrace.errors import EvidenceError
 from paritrace.files import LOCAL, Files
 from paritrace.files.opened import OpenedFile
 from paritrace.inference.artifact import ARTIFACT_NAME, Events, Place, head_of, place_of
-from paritrace.inference.lines import LineDecoder
 from paritrace.inference.records import Activity, Iteration, Loss, Request, Stage
+from paritrace.inference.rereading import Rereading
 from paritrace.reports.formats import Cut, Sink
 from paritrace.reports.traces.events import Event, Tally
 from paritrace.reports.traces.identities import number_of
@@ -129,12 +129,12 @@ class _Writer:
     def write(self, owner: Owner, nth: int, sink: Sink, opened: OpenedFile, *, cut: Cut) -> Tally:
         """Write one process as a part of its own."""
         trace = RankTrace(self._of(owner, nth), sink, cut=cut)
-        decoder = _Reread(self._place, opened, self._found)
+        again = Rereading(self._place, opened, self._found.contexts)
         line = self._line_of.get(owner.clock)
         offset = 0 if line is None else self._lines.lines[line].offsets[owner.clock]
         number = self._found.owners[owner]
         for row in self._columns.of(number).tolist():
-            event = decoder.read(int(self._columns.offsets[row]), int(self._columns.sizes[row]))
+            event = _timed(again, int(self._columns.offsets[row]), int(self._columns.sizes[row]))
             said = self._found.links.of(event.activity_ref) if isinstance(event, Activity) else ()
             shown = event_of(event, said, offset=offset, flows=tuple(self._arrows.of_row.get(row, ())))
             trace.call(path_of(event, said), shown, step=NO_STEP)
@@ -188,31 +188,11 @@ class _Writer:
         )
 
 
-class _Reread:
-    """Reads single lines of an artifact again."""
-
-    def __init__(self, place: Place, opened: OpenedFile, found: Found) -> None:
-        self._place = place
-        self._opened = opened
-        self._decoder = LineDecoder()
-        self._decoder.contexts.update(found.contexts)
-
-    def read(self, offset: int, size: int) -> Timed:
-        data = b"".join(self._opened.chunks(offset, size))
-        try:
-            event = self._decoder.decode(data)
-        except ValueError as error:
-            raise self._changed(offset) from error
-        if not isinstance(event, Request | Iteration | Stage | Activity):
-            raise self._changed(offset)
-        return event
-
-    def _changed(self, offset: int) -> EvidenceError:
-        return EvidenceError(
-            f"{self._place.path} was changed at byte {offset} while it was read",
-            code="invalid_line",
-            fix="give the command again once nothing rewrites the file",
-        )
+def _timed(again: Rereading, offset: int, size: int) -> Timed:
+    event = again.read(offset, size)
+    if not isinstance(event, Request | Iteration | Stage | Activity):
+        raise again.changed(offset)
+    return event
 
 
 def _require_short(place: Place, found: Found, lines: TimeLines) -> None:
