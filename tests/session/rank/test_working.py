@@ -257,6 +257,7 @@ def test_se10_what_came_to_no_checkpoint_on_another_rank_is_saved_on_the_next_pa
     told = "autosave/step-00000001-g1-e1"
     assert session.played.line.first(Beat, lambda beat: beat.checkpoint.get("path") == told).step == 1
     assert (tmp_path / told / "manifest.json").exists()
+    assert list((tmp_path / "checkpoints").iterdir()) == []
     assert session.played.close() == 0
 
 

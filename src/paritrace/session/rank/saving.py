@@ -56,6 +56,14 @@ def act(task: Task) -> Outcome:
     return Outcome(facts=facts if receipt.state_digest is None else {**facts, "state_digest": receipt.state_digest})
 
 
+def undo(task: Task) -> None:
+    """What this rank wrote is no checkpoint, since another one could not, or none of them got as far (SE-8)."""
+    place = task.place
+    place.changed()
+    if place.rank == 0:  # all ranks have answered by now, so that nobody writes there any more
+        discard(place.directory / CHECKPOINTS / staging_of(task.command_id), files=place.files)
+
+
 def autosave(place: Place) -> None:
     """Save by itself, all ranks at this step; what fails is a warning, and the save before it stays (SE-10)."""
     if not (place.can("save") and place.can("inspect")):

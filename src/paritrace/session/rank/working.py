@@ -86,6 +86,6 @@ def _abort(task: Task) -> Outcome:
     if place.retained.pop(task.command_id, None) is None and task.kind is Kind.INPUTS:
         place.abandoned.add(task.command_id)  # its preparation may be under way; what it brings is let go of then
     if task.kind is Kind.SAVE:
-        place.changed()  # what this rank wrote is no checkpoint, since another one could not
+        saving.undo(task)
     running.discard(place)  # of no other command: a run is admitted, or aborted, before there is a next one
     return Outcome()
