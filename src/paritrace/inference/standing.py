@@ -1,7 +1,8 @@
 """What of an artifact conflicts, and what it refers to in vain, from columns: a million events are never held (IN-8).
 
-Of each event its digests are kept, some 300 bytes at the most. Only those that may not stand as they are, because another
-one has the same identity, are read again and resolved by the one rule (`resolution`), as are those that refer in vain.
+Of each event its digests are kept, some 300 bytes at the most. Only those that may not stand as they are, because
+another one has the same identity, are read again and resolved by the one rule (`resolution`), as are those that refer
+in vain.
 """
 
 import hashlib

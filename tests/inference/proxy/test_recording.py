@@ -73,6 +73,7 @@ def test_traffic_that_never_pauses_is_written_all_the_same() -> None:
         taken += 1
     assert artifact.asked.is_set()
     assert taken < MOST_AT_ONCE / 10
+    assert GATHERED_SECONDS <= 0.25  # what a kill may lose, as people are told
     writer.close()
     assert len(artifact.events) == taken
 
