@@ -8,7 +8,6 @@ if TYPE_CHECKING:
     from paritrace.capture.api import observe as observe
     from paritrace.capture.api import rows as rows
     from paritrace.capture.api import step as step
-    from paritrace.capture.api import steps as steps
     from paritrace.capture.api import trace as trace
     from paritrace.capture.api import trigger as trigger
     from paritrace.capture.callbacks import lightning_callback as lightning_callback
@@ -22,13 +21,14 @@ if TYPE_CHECKING:
     from paritrace.runs.host import Host as Host
     from paritrace.runs.recorder import Recorder as Recorder
     from paritrace.session.api import Session as Session
+    from paritrace.session.looping import steps as steps
 
 __version__ = "0.1.0"
 
 _PUBLIC = {
     "trace": "paritrace.capture.api",
     "step": "paritrace.capture.api",
-    "steps": "paritrace.capture.api",
+    "steps": "paritrace.session.looping",
     "trigger": "paritrace.capture.api",
     "context": "paritrace.capture.api",
     "rows": "paritrace.capture.api",

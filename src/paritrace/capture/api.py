@@ -5,7 +5,7 @@ from __future__ import annotations
 import operator
 import os
 import sys
-from collections.abc import Generator, Iterable, Iterator
+from collections.abc import Generator, Iterable
 from contextlib import ContextDecorator, contextmanager
 from pathlib import Path
 from types import TracebackType
@@ -203,13 +203,6 @@ def step(n: int) -> None:
         raise RequestError(f"step {n!r:.40} is no whole number from 0 on", code="bad_steps", fix="number steps from 0")
     if _current is not None:
         _current.name_step(number)
-
-
-def steps(loader: Iterable[Item], *, start: int = 0) -> Iterator[Item]:
-    """Iterate over `loader`, naming the steps `start`, `start + 1`, …"""
-    for number, item in enumerate(loader, start):
-        step(number)
-        yield item
 
 
 @contextmanager

@@ -118,6 +118,12 @@ class Line:
                     self.close()
         return found
 
+    def finish(self) -> None:
+        """Send no more: the other end reads what was sent, and then the end. Closing with words of theirs unread would
+        take from them what was sent last."""
+        with suppress(OSError):
+            self._end.shutdown(socket.SHUT_WR)
+
     def close(self) -> None:
         """Let go of the socket: the other end sees it."""
         self._open = False

@@ -61,6 +61,7 @@ class Stranger(Struct):
 
     line: Line
     until: float
+    rejected: bool = False  # it was told so; its line is closed once it has closed its own end
 
 
 class Listener:
@@ -128,28 +129,34 @@ class Listener:
 
     def _heard(self, stranger: Stranger) -> list[FromEngine]:
         words = stranger.line.arrived()
-        if not words and stranger.line.is_open() and time.monotonic() < stranger.until:
+        if (stranger.rejected or not words) and stranger.line.is_open() and time.monotonic() < stranger.until:
             return []
         self._strangers.remove(stranger)
+        if stranger.rejected:
+            stranger.line.close()
+            return []
         joined = _first_word(words)
         if joined is None:
-            return self._reject(stranger, "it did not say who it is", stale=[])
+            self._reject(stranger, "it did not say who it is", generation=self._spec.generation)
+            return []
         why = refusal_of(joined, self._spec, taken=self.ranks)
         if why is not None:
             is_stale = joined.token == self._spec.token and joined.generation != self._spec.generation
-            return self._reject(stranger, why, stale=[FromEngine(joined.rank, words[0])] if is_stale else [])
+            self._reject(stranger, why, generation=joined.generation)
+            return [FromEngine(joined.rank, words[0])] if is_stale else []
         stranger.line.trust()
         self.ranks[joined.rank] = Attached(joined, stranger.line)
         return [FromEngine(joined.rank, word) for word in words]
 
-    def _reject(self, stranger: Stranger, why: str, *, stale: list[FromEngine]) -> list[FromEngine]:
-        """Close a line with a word; that of a stale participant is for the journal."""
+    def _reject(self, stranger: Stranger, why: str, *, generation: int) -> None:
+        """End a line with a word for the generation that its other end believes in."""
         if len(self.rejected) < REJECTIONS:
             self.rejected.append(why)
         with suppress(OSError):
-            stranger.line.send(encoded(Halt(self._spec.generation, why)))
-        stranger.line.close()
-        return stale
+            stranger.line.send(encoded(Halt(generation, why)))
+        stranger.line.finish()
+        stranger.rejected = True
+        self._strangers.append(stranger)
 
 
 def _first_word(words: list[bytes]) -> Joined | None:

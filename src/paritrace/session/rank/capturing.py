@@ -130,7 +130,7 @@ def _begun(place: Place, armed: Armed, step: int) -> Armed:
 
 def _main_of(place: Place) -> Path:
     """The file of the workload's class: its folder is the root of the code that is captured."""
-    file = sys.modules[type(place.workload).__module__].__file__
+    file = vars(sys.modules[type(place.workload).__module__]).get("__file__")
     return Path(file) if file is not None else Path.cwd() / "workload"
 
 

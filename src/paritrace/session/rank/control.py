@@ -130,6 +130,8 @@ class Control:
 
     def _take_in(self, messages: list[bytes] | None) -> None:
         for data in messages or ():
+            if self._left:  # what follows a word to leave is for nobody
+                return
             with self._gate.held() as step:
                 self._turn(Received(to_rank(data), step))
             self._after_turn()

@@ -66,7 +66,7 @@ class _Serving:
         self._closing = Closing()
         self._working = Working(self._place, self._closing)
         between = BetweenSteps(self._place)
-        self.gate = Gate(tell=self.words.say, perform=self._working.perform, drain=_drain, between=between)
+        self.gate = Gate(tell=self.words.say, perform=self._working.perform, drain=drain, between=between)
         between.gate = self.gate
         self._work_thread = threading.get_ident()
         self._last_resort: threading.Timer | None = None
@@ -165,7 +165,7 @@ def _joined(spec: RankSpec, *, rank: int) -> Joined:
     )
 
 
-def _drain() -> None:
+def drain() -> None:
     """Wait for the accelerator where the workload uses torch; elsewhere there is no queue that we know of."""
     if "torch" in sys.modules:
         from paritrace.session.pytorch.draining import drain
