@@ -1,6 +1,7 @@
 """Calls that are decoded to columns a block at a time are those that are read one by one, whatever the bytes (EV-8)."""
 
 from collections.abc import Iterator
+from typing import cast
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -8,12 +9,17 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from paritrace.compare.call_columns import CallColumns
+from paritrace.compare.load import Recorded, read
+from paritrace.compare.sample_store import SampleStore
+from paritrace.compare.settings import Settings
+from paritrace.compare.shifted_steps import ShiftedJournal
 from paritrace.errors import EvidenceError
 from paritrace.evidence import codec
 from paritrace.evidence.calls import Call, Counts, Detail, Moments, Slot, StateSamples
 from paritrace.evidence.journal import Account, Block, JournalReader
 from paritrace.evidence.kernels import available
 from paritrace.evidence.line_blocks import PAYS_OFF_FROM, Tables
+from paritrace.runs.views import SessionView
 from paritrace.testing.strategies import A_CALL, HEADER, damaged, journals
 
 HEAD = codec.encode_mark(HEADER)
@@ -111,7 +117,8 @@ A_DETAIL = Detail(
     degenerate=False,
 )
 DETAIL = codec.encode_row(A_DETAIL)
-SAMPLES = codec.encode_row(StateSamples(3, 0, "begin", 1, ("ab" * 4, "", "00")))
+A_SAMPLE = StateSamples(3, 0, "begin", 1, ("ab" * 4, "", "00"))
+SAMPLES = codec.encode_row(A_SAMPLE)
 ALL_SAMPLES = (
     SAMPLES,
     SAMPLES.replace(b'["t",3,', b'["t",-3,'),
@@ -155,6 +162,23 @@ def test_a_compiled_pass_takes_apart_what_the_others_read() -> None:
     found = Tables().apart(LINE * 2 + DETAIL + SAMPLES)
     assert found is not None  # it was not idle
     assert (len(found.calls), len(found.details), len(found.samples), found.others) == (2, 1, 1, [])
+
+
+@pytest.mark.parametrize("num_bytes", [0, PAYS_OFF_FROM])
+def test_cp10a_samples_of_states_are_kept_where_they_are_asked_for(num_bytes: int) -> None:
+    nobody = cast("SessionView", None)  # no record of these asks whose it is
+    for store, wanted in ((SampleStore(), [A_SAMPLE, A_SAMPLE]), (None, None)):
+        found = Recorded(session=nobody, state_samples=store)
+        read(found, JournalReader([HEAD + SAMPLES * 2], name="j", num_bytes=num_bytes), settings=Settings())
+        assert (None if found.state_samples is None else list(found.state_samples)) == wanted
+
+
+@needs_numba
+def test_steps_of_samples_that_are_lines_still_are_shifted() -> None:
+    journal = JournalReader([HEAD + LINE + SAMPLES], name="j", num_bytes=PAYS_OFF_FROM)
+    blocks = [block for block in ShiftedJournal(journal, by=5).blocks() if isinstance(block, Block)]
+    assert [record for block in blocks for _, record in block.others] == [replace(A_SAMPLE, step=8)]
+    assert [len(block.samples) for block in blocks] == [0]
 
 
 @needs_numba
