@@ -362,3 +362,14 @@ def test_se13_heartbeats_tell_of_ends_too_should_the_word_of_one_be_lost() -> No
     assert (driven.state.target, driven.state.step) == (None, 10)
     driven.beat(1, RankState.ERROR)
     assert driven.state.phase is Phase.ERROR
+
+
+def test_se6_a_rank_that_ends_its_run_before_another_was_released_has_ended_it() -> None:
+    driven = running()
+    driven.ask("live", Kind.STOP, Fences(step=3))
+    driven.all_answer(RESERVE, PARK, step=5)
+    driven.answer(1, step=5)
+    driven.end(1, step=10)
+    driven.answer(0, step=5)
+    driven.end(0, step=10)
+    assert (driven.state.target, driven.state.step) == (None, 10)

@@ -69,6 +69,8 @@ def undo(turn: Turn, result: Result, reasons: tuple[Reason, ...], /) -> None:
         notes=under.notes,
     )
     turn.mark(reply=reply, rounds=(), keeping=False)
+    if turn.state.parked and not under.voted:  # released ranks go on by themselves, and may end before all have said so
+        turn.change(parked=False, run_epoch=turn.state.epoch, ended=frozenset())
     _send(turn, RoundName.ABORT if under.voted else RoundName.RELEASE)
 
 
@@ -364,13 +366,11 @@ def _other_inputs(turn: Turn, digest: str | None) -> None:
 
 
 def _undone(turn: Turn) -> None:
-    under, state = turn.under, turn.state
+    under = turn.under
     refusals = _refusals(_given(turn))
     if refusals:
         fail_stop(turn, "not_acknowledged", f"{under.name.value} was refused", refusals)
         return
-    if under.name is RoundName.RELEASE and state.parked:  # released ranks go on by themselves
-        turn.change(parked=False, run_epoch=state.epoch, ended=frozenset())
     assert under.reply is not None
     turn.set_timer(ROUND, None)
     turn.change(under=None)
