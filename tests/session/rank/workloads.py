@@ -2,7 +2,9 @@
 
 import json
 import threading
+import time
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -177,3 +179,22 @@ class Resident:
 
 def _inputs(text: str) -> InputSet:
     return InputSet(f"digest-of-{text}", entries=({"name": text},), facts={"num_letters": len(text)}, payload=text)
+
+
+class Stuck:
+    """Its build never comes back by itself; whether it was closed stands in a file of its scratch folder."""
+
+    def load(self, ctx: Context) -> None:
+        """Nothing is read."""
+
+    def build(self, ctx: Context) -> None:
+        (ctx.scratch / "building").touch()
+        while True:  # in native code, where nothing but a signal or the end of the process reaches it
+            with suppress(Exception):  # as workloads do
+                time.sleep(600)
+
+    def step(self, ctx: Context, n: int) -> Metrics:
+        return {}
+
+    def close(self, ctx: Context) -> None:
+        (ctx.scratch / "closed").touch()
