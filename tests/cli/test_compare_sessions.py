@@ -13,8 +13,9 @@ from paritrace.cli.entry import paritrace
 from paritrace.cli.output import ExitStatus
 from paritrace.errors import RequestError
 from paritrace.evidence.ids import ProcessIdentity
+from paritrace.session.checkpoint_records import Manifest, Origin, Written, digest_of_manifest
 from paritrace.session.configuration import Given, Resolved, resolved
-from paritrace.session.directory import JOURNAL, SESSION, Session, config_path
+from paritrace.session.directory import JOURNAL, SESSION, SessionRecord, config_path
 from paritrace.session.journal import encoded
 from paritrace.session.workload import ConfigField
 from tests.session.journals import Told
@@ -27,7 +28,7 @@ def compare(*arguments: str) -> Result:
 def session(directory: Path, told: Told, *configs: dict[str, Any]) -> str:
     directory.mkdir()
     owner = ProcessIdentity(pid=1, boot_id="b", start_ticks=1, pid_namespace="n", host="h")
-    record = Session(directory.name, "local", "m:W", {}, 2, owner, "127.0.0.1", 1, 0)
+    record = SessionRecord(directory.name, "local", "m:W", {}, 2, owner, "127.0.0.1", 1, 0)
     (directory / SESSION).write_bytes(msgspec_json.encode(record))
     (directory / JOURNAL).write_bytes(b"".join(encoded(line) for line in told.lines))
     (directory / "configs").mkdir()
@@ -39,14 +40,29 @@ def session(directory: Path, told: Told, *configs: dict[str, Any]) -> str:
     return str(directory)
 
 
+def saved(directory: str, name: str, *, state: str) -> None:
+    """Write the manifest of a checkpoint, and its digest into the journal as that of this name."""
+    folder = Path(directory, "checkpoints", name)
+    folder.mkdir(parents=True)
+    origin = Origin(directory, "m:W", 1, 1, 1, 0, 10)
+    manifest = Manifest(origin, False, {"s": Written(0, 1, state)}, {"0": state}, 0)  # noqa: FBT003  a record
+    data = msgspec_json.encode(manifest)
+    (folder / "manifest.json").write_bytes(data)
+    journal = Path(directory, JOURNAL)
+    journal.write_bytes(journal.read_bytes().replace(f"sha of {name}".encode(), digest_of_manifest(data).encode()))
+
+
 @pytest.fixture
 def sessions(tmp_path: Path) -> tuple[str, str]:
     ours = Told().started().inputs("A").ran(0, 10).checkpoint("saved", "ten", 10).ran(10, 20)
     theirs = Told().started().inputs("A").ran(0, 10).checkpoint("saved", "ten", 10).revised(step=10).ran(10, 25)
-    return (
+    found = (
         session(tmp_path / "a", ours, {"lr": 0.1}),
         session(tmp_path / "b", theirs, {"lr": 0.1}, {"lr": 0.2}),
     )
+    for directory in found:
+        saved(directory, "ten", state="same")
+    return found
 
 
 def test_se15_the_screen_says_where_conditions_part_and_which_states_agree(sessions: tuple[str, str]) -> None:
@@ -73,6 +89,18 @@ def test_se15_a_configuration_that_cannot_be_read_leaves_it_undetermined(session
     found = compare(sessions[0], sessions[0], "--exit-code")
     assert found.return_value == ExitStatus.UNDETERMINED
     assert "revision 0, which cannot be read" in found.output
+
+
+def test_se15_states_are_compared_by_content_though_manifests_name_their_sessions(tmp_path: Path) -> None:
+    told = Told().started().inputs("A").ran(0, 10).checkpoint("saved", "ten", 10)
+    found = [session(tmp_path / name, told, {}) for name in ("a", "b", "c")]
+    for directory, state in zip(found, ("same", "same", "other"), strict=True):
+        saved(directory, "ten", state=state)
+    assert "equal before step 10" in compare(*found[:2]).output
+    assert compare(*found[:2], "--exit-code").return_value == ExitStatus.DONE
+    assert "different before step 10" in compare(*found[1:]).output
+    Path(found[1], "checkpoints", "ten", "manifest.json").unlink()
+    assert "cannot be compared" in compare(*found[:2]).output
 
 
 def test_se15_captures_of_the_same_step_are_named_to_be_compared_next(tmp_path: Path) -> None:

@@ -40,19 +40,27 @@ def plain_weights() -> str:
     return weights[0]
 
 
-@pytest.fixture
-def session(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Client]:
-    monkeypatch.chdir(ROOT)
-    monkeypatch.setenv("OMP_NUM_THREADS", "1")
-    opening = Opening(str(tmp_path / "S"), "tests.examples.telling:Telling", ranks=2)
-    status = start_detached(opening, tell=lambda _: None)
-    with Client(tmp_path / "S") as client:
+@pytest.fixture(scope="module")
+def started(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Client]:
+    directory = tmp_path_factory.mktemp("resident") / "S"
+    with pytest.MonkeyPatch.context() as patched, Client(directory) as client:
+        patched.chdir(ROOT)
+        patched.setenv("OMP_NUM_THREADS", "1")
+        status = start_detached(Opening(str(directory), "tests.examples.telling:Telling", ranks=2), tell=lambda _: None)
         try:
             assert status.state is RankState.IDLE, status.error
+            client.save("beginning")
             yield client
         finally:
-            if client.status().state is not RankState.CLOSING:
-                client.close()
+            client.close()
+
+
+@pytest.fixture
+def session(started: Client) -> Client:
+    """The one session of these tests, as it was before its first step."""
+    if started.status().step:
+        assert started.load("beginning").step == 0
+    return started
 
 
 def weights_of(session: Client) -> object:
@@ -70,7 +78,7 @@ def test_se6_stopping_looking_saving_and_going_on_changes_no_bit(session: Client
     session.run(STEPS, autosave=False)
     stopped = session.stop()
     assert {one.step for one in session.status().ranks} == {stopped.step}
-    session.save("middle")
+    session.save("middle-of-it")
     session.preview({"length": 4})
     left = STEPS - (stopped.step or 0)
     if left:

@@ -3,7 +3,10 @@
 from collections.abc import Mapping
 from typing import Any
 
-from paritrace.session.segment_comparison import Agreement, SegmentComparison, Side, compared
+import pytest
+from msgspec.structs import replace
+
+from paritrace.session.segment_comparison import Agreement, Content, SegmentComparison, Side, compared
 from paritrace.session.segments import lineage_of, segments_of
 from tests.session.journals import Told
 
@@ -68,17 +71,46 @@ def test_se24_a_schedule_is_part_of_what_is_compared() -> None:
     assert stretches(compared(side(ours), side(plain().ran(0, 10, schedule=schedule)))) == [(0, 10, "equal")]
 
 
-def test_se15_states_at_the_same_step_are_compared_by_digest() -> None:
+def contents(**files: str) -> dict[str, Content]:
+    """Of checkpoints by their digests: one file, and the same digest of the state on two ranks."""
+    return {digest: Content({"state.pt": file}, {"0": file, "1": file}) for digest, file in files.items()}
+
+
+def test_se15_states_at_the_same_step_are_compared_by_what_their_checkpoints_hold() -> None:
     ours = (
         plain().ran(0, 10).checkpoint("saved", "a", 10, digest="x").ran(10, 20).checkpoint("saved", "b", 20, digest="y")
     )
     theirs = plain().ran(0, 10).checkpoint("saved", "c", 10, digest="x").ran(10, 20)
     theirs.checkpoint("saved", "d", 20, digest="z")
-    found = compared(side(ours), side(theirs))
+    bare = compared(side(ours), side(theirs))
+    assert [(one.step, one.agreement) for one in bare.states] == [(10, "equal"), (20, "not_comparable")]
+    base, cand = (replace(side(told), contents=contents(x="1", y="2", z="3")) for told in (ours, theirs))
+    found = compared(base, cand)
     assert [(one.step, one.agreement) for one in found.states] == [(10, "equal"), (20, "different")]
     assert found.last_equal_state is not None
     assert found.first_unlike_state is not None
     assert (found.last_equal_state.step, found.first_unlike_state.step) == (10, 20)
+
+
+@pytest.mark.parametrize(
+    ("ours", "theirs", "agreement"),
+    [
+        (Content({"a": "1"}, {"0": None}), Content({"a": "1"}, {"0": None}), "equal"),
+        (Content({"a": "1"}, {"0": "s"}), Content({"a": "2"}, {"0": "s"}), "equal"),
+        (Content({"a": "1"}, {"0": "s"}), Content({"a": "2"}, {"0": "t"}), "different"),
+        (Content({"a": "1"}, {"0": "s"}), Content({"a": "2"}, {"0": None}), "not_comparable"),
+        (Content({"a": "1"}, {}), Content({"a": "2"}, {}), "not_comparable"),
+    ],
+)
+def test_se15_files_that_differ_are_no_other_state_unless_the_workload_says_so(
+    ours: Content, theirs: Content, agreement: str
+) -> None:
+    base = plain().ran(0, 10).checkpoint("saved", "a", 10, digest="m of ours")
+    cand = plain().ran(0, 10).checkpoint("saved", "a", 10, digest="m of theirs")
+    (pair,) = compared(
+        replace(side(base), contents={"m of ours": ours}), replace(side(cand), contents={"m of theirs": theirs})
+    ).states
+    assert pair.agreement == agreement
 
 
 def test_se15_what_a_load_went_back_behind_is_not_compared() -> None:

@@ -7,12 +7,15 @@ from typing import Any
 from msgspec import DecodeError
 from msgspec import json as msgspec_json
 
+from paritrace.errors import RequestError
 from paritrace.files import LOCAL, Files
+from paritrace.session.checkpoint_records import MANIFEST, Manifest, digest_of_manifest
+from paritrace.session.checkpoints import path_of
 from paritrace.session.configuration import KeptConfig
 from paritrace.session.directory import SESSION, config_path
 from paritrace.session.opening import read_journal, read_session
-from paritrace.session.segment_comparison import SegmentComparison, Side, compared
-from paritrace.session.segments import lineage_of, segments_of
+from paritrace.session.segment_comparison import Content, SegmentComparison, Side, compared
+from paritrace.session.segments import Mark, lineage_of, segments_of
 
 
 def is_session(directory: Path, /, *, files: Files = LOCAL) -> bool:
@@ -44,7 +47,24 @@ def side_of(directory: Path, /, *, files: Files = LOCAL) -> Side:
         world_size=session.world_size,
         lineage=lineage,
         configs={revision: values for revision, values in read.items() if values is not None},
+        contents={
+            mark.digest: content
+            for mark in (one for piece in lineage for one in piece.marks)
+            if (content := _content(directory, mark, files=files)) is not None
+        },
     )
+
+
+def _content(directory: Path, mark: Mark, *, files: Files) -> Content | None:
+    """What a checkpoint holds; None where it is gone, or another one has taken its name."""
+    try:
+        data = files.read_if_present(path_of(directory, mark.name) / MANIFEST)
+        if data is None or digest_of_manifest(data) != mark.digest:
+            return None
+        manifest = msgspec_json.decode(data, type=Manifest)
+    except (RequestError, DecodeError):  # a name from a journal that was edited; a newer manifest
+        return None
+    return Content({name: file.sha256 for name, file in manifest.files.items()}, manifest.state_digests)
 
 
 def _config(path: Path, *, files: Files) -> Mapping[str, Any] | None:

@@ -23,8 +23,16 @@ class Agreement(StrEnum):
     NOT_COMPARABLE = "not_comparable"  # one side does not say
 
 
+class Content(Struct, frozen=True):
+    """What a checkpoint holds, apart from where and when it was made. `states`: the workload's own digests, by rank."""
+
+    files: dict[str, str]  # SHA-256 by name
+    states: dict[str, str | None]
+
+
 class Side(Struct, frozen=True):
-    """What is known of one session. `configs` lacks the revisions that cannot be read."""
+    """What is known of one session. `configs` lacks the revisions that cannot be read, `contents` (by the digest of a
+    checkpoint) the checkpoints."""
 
     session_id: str
     workload: str
@@ -32,6 +40,7 @@ class Side(Struct, frozen=True):
     world_size: int
     lineage: tuple[Piece, ...]
     configs: Configs
+    contents: Mapping[str, Content] = {}
 
 
 class Difference(Struct, frozen=True, forbid_unknown_fields=True):
@@ -211,11 +220,32 @@ def _of_sessions(base: Side, cand: Side) -> Iterator[Difference]:
 
 
 def _states(base: Side, cand: Side) -> Iterator[StatePair]:
-    """Pairs of the steps at which both have a checkpoint; of several at one step it is enough that two are equal."""
+    """Pairs of the steps at which both have a checkpoint; of several at one step the most telling pair."""
     ours, theirs = _marks(base.lineage), _marks(cand.lineage)
     for step in sorted(set(ours) & set(theirs)):
-        shared = {one.digest for one in ours[step]} & {one.digest for one in theirs[step]}
-        yield StatePair(step, Agreement.EQUAL if shared else Agreement.DIFFERENT, ours[step][0], theirs[step][0])
+        pairs = [
+            StatePair(step, _state_agreement(base, one, cand, other), one, other)
+            for one in ours[step]
+            for other in theirs[step]
+        ]
+        yield min(pairs, key=lambda pair: list(Agreement).index(pair.agreement))
+
+
+def _state_agreement(base: Side, one: Mark, cand: Side, other: Mark) -> Agreement:
+    """A checkpoint's own digest is that of its manifest, which names its session: only its content is compared.
+
+    Files that are the same bytes are the same state. Files that differ may be: then the workload's digests say, if any.
+    """
+    if one.digest == other.digest:
+        return Agreement.EQUAL
+    ours, theirs = base.contents.get(one.digest), cand.contents.get(other.digest)
+    if ours is None or theirs is None:
+        return Agreement.NOT_COMPARABLE
+    if ours.files == theirs.files:
+        return Agreement.EQUAL
+    if None in (*ours.states.values(), *theirs.states.values()) or not (ours.states and theirs.states):
+        return Agreement.NOT_COMPARABLE
+    return Agreement.EQUAL if ours.states == theirs.states else Agreement.DIFFERENT
 
 
 def _marks(lineage: tuple[Piece, ...]) -> dict[int, list[Mark]]:

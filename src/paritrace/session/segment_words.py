@@ -44,7 +44,7 @@ def _states(found: SegmentComparison) -> str:
     equal, unlike = found.last_equal_state, found.first_unlike_state
     told = [] if equal is None else [f"equal before step {equal.step} ({equal.base.name}, {equal.cand.name})"]
     told += [] if unlike is None else [f"different before step {unlike.step} ({unlike.base.name}, {unlike.cand.name})"]
-    return "; ".join(told)
+    return "; ".join(told) or "checkpoints at the same steps, whose contents cannot be compared"
 
 
 def _row(stretch: Stretch) -> str:
