@@ -42,16 +42,6 @@ def copied(source: Path, to: Path, *, keep: bool = False) -> None:
         to.unlink()
 
 
-def digested(source: Path) -> None:
-    """What no order of a sync's steps spares: a digest for the manifest, which is the first member, and then that of
-    the bundle (ST-8). Read once, nothing written."""
-    segment, whole = hashlib.sha256(), hashlib.sha256()
-    with source.open("rb", buffering=0) as file:
-        while chunk := file.read(PIECE_BYTES):
-            segment.update(chunk)
-            whole.update(chunk)
-
-
 def bundled(source: Path, to: Path) -> None:
     """All that a sync is asked to do, bare (ST-6, ST-8): the segment's digest, for the manifest; the bundle that begins
     with the manifest, with its own digest, forced to disk; a copy of it, forced to disk."""
@@ -146,7 +136,6 @@ def main() -> None:
         cost = in_turn(
             {
                 "copy": lambda: copied(source, folder / "copy"),
-                "digests": lambda: digested(source),
                 "bundle": lambda: bundled(source, folder / "copy"),
                 "sync": lambda: published(large, folder / "big-again"),
                 "unbundle": lambda: unbundled(bundles[0], folder / "copy"),
@@ -160,7 +149,6 @@ def main() -> None:
         )
     rows = [
         *_rows("sync of a large file", cost["copy"], cost["sync"], "read, SHA-256, write, fsync", 0.85),
-        *_rows("one read and both digests, nothing written", cost["copy"], cost["digests"], "the same"),
         *_rows("the protocol of a sync, bare", cost["copy"], cost["bundle"], "the same"),
         *_rows("sync of a large file", cost["bundle"], cost["sync"], "the protocol, bare (ADR 0059)", 0.85),
         *_rows("restore of a large file", cost["extract"], cost["restore"], "SHA-256 and bare tar", 0.80),
