@@ -45,7 +45,7 @@ def saved(directory: str, name: str, *, state: str) -> None:
     folder = Path(directory, "checkpoints", name)
     folder.mkdir(parents=True)
     origin = Origin(directory, "m:W", 1, 1, 1, 0, 10)
-    manifest = Manifest(origin, False, {"s": Written(0, 1, state)}, {"0": state}, 0)  # noqa: FBT003  a record
+    manifest = Manifest(origin, False, {"s": Written(0, 1, state)}, {"0": state}, 0)
     data = msgspec_json.encode(manifest)
     (folder / "manifest.json").write_bytes(data)
     journal = Path(directory, JOURNAL)

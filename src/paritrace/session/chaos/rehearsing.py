@@ -150,7 +150,9 @@ def _kill_in_load(patient: Patient, plan: Plan) -> Iterator[Outcome]:
     patient.client.command(Kind.STOP, {})
     loading = threading.Thread(target=_load, args=(patient.client.directory,), daemon=True)
     loading.start()
-    patient.seconds_until(lambda: patient.status().state is RankState.LOADING, most=patient.bounds["inspect"])
+    patient.seconds_until(  # a load that is over already is hurt right behind it
+        lambda: patient.status().state is RankState.LOADING or not loading.is_alive(), most=patient.bounds["inspect"]
+    )
     blow = patient.now_ns()
     send(patient.pid_of(rank), signal.SIGKILL)
     yield _measured(patient, Injury.KILL_IN_LOAD, (Promise.KNOWN, patient.in_error), blow)
