@@ -17,9 +17,9 @@ class Beginnings:
         self._inputs_digest = inputs_digest
         self._configurations = configurations
         earlier = configurations.last_requested(revision)
-        again = bool(earlier) and opening.config in ({}, earlier)
-        self.first_revision = revision if again or not earlier else revision + 1
-        configurations.requested = earlier if again else dict(opening.config)
+        again = earlier is not None and opening.config in ({}, earlier)
+        self.first_revision = revision if again or earlier is None else revision + 1
+        configurations.requested = dict(earlier if again and earlier is not None else opening.config)
 
     def of(self, action: StartRanks, machine: Coordinator) -> Started:
         """Return what a generation is started with: at first what was opened, later what a command asks for."""

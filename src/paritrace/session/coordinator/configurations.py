@@ -35,10 +35,10 @@ class Configurations:
             data = msgspec_json.format(msgspec_json.encode({**document, "revision": revision})) + b"\n"
             self._files.replace(path, data)
 
-    def last_requested(self, revision: int) -> Body:
-        """Return what the configuration of a revision had been asked for; nothing where none is kept."""
+    def last_requested(self, revision: int) -> Body | None:
+        """Return what the configuration of a revision had been asked for; None where none is kept."""
         data = self._files.read_if_present(config_path(self._directory, revision))
-        return {} if data is None else requested_of(msgspec_json.decode(data))
+        return None if data is None else requested_of(msgspec_json.decode(data))
 
 
 def requested_of(document: dict[str, Any]) -> Body:

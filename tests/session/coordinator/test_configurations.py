@@ -1,0 +1,68 @@
+"""Configurations kept by revision, and what a generation begins with (SE-20, SE-26, SE-33)."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from msgspec.structs import replace
+
+from paritrace.session.bounds import bounds_with
+from paritrace.session.commands import Command, Kind
+from paritrace.session.coordinator.beginnings import Beginnings
+from paritrace.session.coordinator.configurations import Configurations
+from paritrace.session.coordinator.generations import Started
+from paritrace.session.coordinator.opening_request import Opening
+from paritrace.session.coordinator_events import StartRanks
+from paritrace.session.coordinator_machine import began
+
+
+def document(**requested: Any) -> dict[str, Any]:
+    settings = [{"name": name, "value": value, "requested": value} for name, value in requested.items()]
+    return {"config": {"settings": [*settings, {"name": "width", "value": 4}]}}
+
+
+def test_se26_a_revision_is_written_once_and_names_itself(tmp_path: Path) -> None:
+    kept = Configurations(tmp_path, {})
+    kept.keep(3, document(rate=1.0))
+    kept.keep(3, document(rate=2.0))
+    written = json.loads((tmp_path / "configs" / "3.json").read_text())
+    assert (written["revision"], written["settings"][0]["value"]) == (3, 1.0)
+    assert kept.last_requested(3) == {"rate": 1.0}
+    assert kept.last_requested(4) is None
+
+
+@pytest.mark.parametrize("facts", [{}, {"config": 3}, {"config": {"values": {"rate": 5.0}}}])
+def test_se26_nothing_is_written_where_nothing_has_a_source(tmp_path: Path, facts: dict[str, Any]) -> None:
+    kept = Configurations(tmp_path, {"rate": 1.0})
+    kept.keep(1, facts)
+    assert list(tmp_path.iterdir()) == []
+
+
+def begun(directory: Path, *, revision: int, **config: Any) -> tuple[Beginnings, Started]:
+    opening = Opening(str(directory), "m:C", config=config, start_from="latest")
+    beginnings = Beginnings(opening, Configurations(directory, config), revision=revision)
+    machine = began(world_size=1, generation=4, bounds=bounds_with({}), config_revision=beginnings.first_revision)
+    return beginnings, beginnings.of(StartRanks(4, {}), machine)
+
+
+def test_se26_a_directory_that_is_opened_again_goes_on_under_its_last_request(tmp_path: Path) -> None:
+    assert begun(tmp_path, revision=0, rate=2.0)[1] == Started(4, {"rate": 2.0}, 0, "latest", None)
+    Configurations(tmp_path, {}).keep(7, document(rate=2.0))
+    assert begun(tmp_path, revision=7)[1] == Started(4, {"rate": 2.0}, 7, "latest", None)
+    assert begun(tmp_path, revision=7, rate=2.0)[1] == Started(4, {"rate": 2.0}, 7, "latest", None)
+    assert begun(tmp_path, revision=7, rate=3.0)[1] == Started(4, {"rate": 3.0}, 8, "latest", None)
+    Configurations(tmp_path, {}).keep(8, document())
+    assert begun(tmp_path, revision=8, rate=3.0)[1] == Started(4, {"rate": 3.0}, 9, "latest", None)
+
+
+def test_se20_a_generation_after_an_error_has_the_next_revision_and_what_the_command_asks(tmp_path: Path) -> None:
+    beginnings, _ = begun(tmp_path, revision=0, rate=2.0, width=4)
+    machine = began(world_size=1, generation=4, bounds=bounds_with({}))
+    asked = replace(machine, starting=Command("a", Kind.REBUILD))
+    assert beginnings.of(StartRanks(5, {"values": {"rate": 9.0}}), asked) == Started(
+        5, {"rate": 9.0, "width": 4}, 1, None, None
+    )
+    assert beginnings.of(StartRanks(6, {"checkpoint": "x", "rebuild": True}), asked) == Started(
+        6, {"rate": 9.0, "width": 4}, 1, "x", None
+    )

@@ -1,0 +1,79 @@
+"""What a status is made of (SE-11, SE-14, SE-28, SE-36)."""
+
+from typing import Any
+
+from msgspec.structs import replace
+
+from paritrace.session.bounds import bounds_with
+from paritrace.session.coordinator.snapshot import Seen, status_of
+from paritrace.session.coordinator_machine import began
+from paritrace.session.coordinator_record import Coordinator, Known, Phase
+from paritrace.session.messages import Beat
+from paritrace.session.rounds import ENDLESS
+from paritrace.session.states import RankState
+
+NS = 1_000_000_000
+
+
+def beat(rank: int, step: int, **more: Any) -> Beat:
+    return Beat(
+        generation=1, rank=rank, epoch=2, state=RankState.RUNNING, step=step, pending=0, config_revision=0, **more
+    )
+
+
+def known(rank: int, step: int, **more: Any) -> Known:
+    return Known(rank, state=RankState.RUNNING, epoch=2, step=step, beat=beat(rank, step, **more))
+
+
+def running(*ranks: Known, **changes: Any) -> Coordinator:
+    machine = began(world_size=len(ranks), generation=1, bounds=bounds_with({}))
+    return replace(machine, ranks=ranks, phase=Phase.READY, target=100, step=10, epoch=2, **changes)
+
+
+def seen(machine: Coordinator, **heard_ns: int) -> Seen:
+    return Seen("s", "local", machine, {int(name[1:]): at for name, at in heard_ns.items()})
+
+
+def test_se14_ages_and_elapsed_times_are_those_of_the_moment_of_reading() -> None:
+    machine = running(known(0, 20, progress_age_seconds=0.5, progress={"elapsed_seconds": 4.0}), known(1, 18))
+    status = status_of(seen(machine, r0=5 * NS), now_ns=7 * NS)
+    assert status.ranks[0].heartbeat_age_seconds == 2.0
+    assert status.ranks[0].progress_age_seconds == 2.5
+    assert status.progress == {"elapsed_seconds": 6.0}
+    assert status.ranks[1].heartbeat_age_seconds is None
+    assert status.ranks[1].progress_age_seconds is None
+
+
+def test_se11_while_steps_go_on_the_job_is_where_its_last_rank_is() -> None:
+    status = status_of(seen(running(known(0, 20), known(1, 18))), now_ns=0)
+    assert (status.step, status.target, status.pending) == (18, 100, 82)
+    machine = replace(running(known(0, 20), known(1, 18)), target=ENDLESS)
+    endless = status_of(seen(machine), now_ns=0)
+    assert (endless.step, endless.target, endless.pending) == (18, None, 0)
+
+
+def test_se14_the_end_of_a_run_is_told_only_from_a_rate() -> None:
+    def eta(**progress: Any) -> object:
+        machine = running(known(0, 20, progress=progress))
+        return status_of(seen(machine, r0=0), now_ns=2 * NS).progress.get("eta_seconds")
+
+    assert eta(step=20, total=60, elapsed_seconds=10.0) == 18.0
+    assert eta(step=5, total=60, elapsed_seconds=10.0) is None
+    assert eta(step=20, elapsed_seconds=10.0) is None
+    assert eta(step=60, total=60, elapsed_seconds=10.0) == 0.0
+
+
+def test_se20_an_error_is_a_fact_of_the_session_whatever_its_ranks_said_last() -> None:
+    machine = replace(running(known(0, 20), known(1, 18)), phase=Phase.ERROR, target=None)
+    status = status_of(seen(machine), now_ns=0)
+    assert (status.state, status.step) == (RankState.ERROR, 18)
+    closing = status_of(seen(replace(machine, phase=Phase.CLOSING)), now_ns=0)
+    assert closing.state is RankState.CLOSING
+
+
+def test_se28_the_checkpoint_of_the_live_state_is_named_where_it_is_known_whole() -> None:
+    told = {"path": "checkpoints/a", "digest": "d", "step": 20}
+    found = status_of(seen(running(known(0, 20, checkpoint=told))), now_ns=0).checkpoint_state
+    assert found is not None
+    assert found.path == "checkpoints/a"
+    assert status_of(seen(running(known(0, 20, checkpoint={"path": "x"}))), now_ns=0).checkpoint_state is None
