@@ -409,6 +409,8 @@ def test_se10_previews_by_cadence_end_for_their_run_when_one_fails(tmp_path: Pat
     assert "preview fails" in beat.preview["disabled_reason"]
     session.resident.raising = ""
     session.played.run(2, at=9, preview_every=2)
+    beat = session.played.line.first(Beat, lambda beat: beat.metrics_step == 10)
+    assert "disabled_reason" not in beat.preview
     assert sorted(path.name for path in (tmp_path / "previews").iterdir()) == ["1", "2", "3"]
     assert session.played.close() == 0
 

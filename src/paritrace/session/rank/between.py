@@ -17,11 +17,11 @@ class BetweenSteps:
     def due(self) -> int:
         """The lowest step at which one of them has something to do."""
         place = self._place
-        every = place.run.preview_every if place.run is not None and place.rank == 0 else 0
+        preview = previewing.next_step(place)
         return min(
             capturing.due(place),
             _next_multiple(place.step, place.spec.autosave_every),
-            _next_multiple(place.step, every),
+            NEVER if preview is None else preview,
         )
 
     def arrived(self, step: int) -> None:
@@ -33,7 +33,7 @@ class BetweenSteps:
             return
         if place.spec.autosave_every and step % place.spec.autosave_every == 0:
             saving.autosave(place)
-        if place.run.preview_every and step % place.run.preview_every == 0 and place.previews_disabled is None:
+        if place.run.preview_every and step % place.run.preview_every == 0:
             previewing.by_cadence(place)
 
     def departs(self, step: int) -> None:
@@ -41,7 +41,7 @@ class BetweenSteps:
         assert self.gate is not None
         place.step, (place.epoch, _) = step, self.gate.admitted
         if running.begin_if_admitted(place, step):
-            place.previews_disabled = None
+            previewing.enable(place)
         capturing.departs(place, step)
 
     def ended(self, step: int) -> Body:

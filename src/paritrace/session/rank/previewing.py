@@ -38,12 +38,26 @@ def act(task: Task) -> Outcome:
 def by_cadence(place: Place) -> None:
     """The preview that is due. One that is still being rendered is waited for by nobody: this one is left out."""
     run = place.run
-    if place.rank != 0 or run is None or not run.preview_every or place.rendering:
+    if place.rank != 0 or run is None or place.previews_disabled is not None or place.rendering:
         return
     try:
         make(place, run.preview_options)
     except Exception as error:  # noqa: BLE001  the workload's own code: it ends the cadence of this run, not the run
         _disable(place, error)
+
+
+def next_step(place: Place) -> int | None:
+    """The step before which the cadence makes its next preview; None where there is no cadence, or no more (SE-36)."""
+    run = place.run
+    if place.rank != 0 or run is None or not run.preview_every or place.previews_disabled is not None:
+        return None
+    return (place.step // run.preview_every + 1) * run.preview_every
+
+
+def enable(place: Place) -> None:
+    """Another run begins: what disabled the cadence of the one before holds no longer."""
+    place.previews_disabled = None
+    place.preview = {name: value for name, value in place.preview.items() if name != "disabled_reason"}
 
 
 def make(place: Place, options: Body) -> Body:

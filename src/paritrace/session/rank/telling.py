@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from math import isfinite
 
 from paritrace.session.commands import Body
+from paritrace.session.rank import previewing
 from paritrace.session.rank.control import WorkView
 from paritrace.session.rank.place import Place
 
@@ -12,7 +13,7 @@ def view_of(place: Place, /) -> WorkView:
     """Return what is told of the work now."""
     context = place.context
     said, (step, metrics) = context.said, context.metrics
-    live = place.is_live_as
+    live, following = place.is_live_as, previewing.next_step(place)
     return WorkView(
         phase=said.phase,
         deadline_seconds=said.deadline_seconds,
@@ -22,7 +23,7 @@ def view_of(place: Place, /) -> WorkView:
         warnings=said.warnings,
         capabilities=tuple(sorted(place.capabilities)),
         checkpoint={} if live is None else live.facts,
-        preview=place.preview,
+        preview=place.preview if following is None else {**place.preview, "next_step": following},
         inputs=place.inputs.facts,
     )
 
