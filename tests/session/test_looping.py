@@ -93,6 +93,7 @@ def test_se1a_a_plain_loop_stops_at_one_step_runs_some_and_goes_on_when_the_sess
     status = session.status()
     assert (status.state, {view.step for view in status.ranks}) == (RankState.IDLE, {stopped.step})
     assert session.run(3, wait=True).step == stopped.step + 3
+    assert {rank: "boundary" in text for rank, text in session.stacks().items()} == {0: True, 1: True}
     session.close()
     assert all("it goes on" in said for said in through(scripts))
 

@@ -188,6 +188,28 @@ def status(directory: Path, bounds: bool, as_json: bool) -> int:
 
 @session.command()
 @directory_argument
+@json_option
+def stacks(directory: Path, as_json: bool) -> int:
+    """Show where every rank of this machine is: the stacks of all its threads, also in native code.
+
+    Exit status: 0; 2 where a rank gave none within a second: it is stopped, has ended, or runs elsewhere.
+    """
+    from paritrace.session.client import Client
+
+    with Client(directory) as asked:
+        found, silent = asked.stacks(), {view.rank for view in asked.status().ranks}
+    if as_json:
+        write_json({str(rank): text for rank, text in found.items()})
+    else:
+        write_text("\n".join(f"rank {rank}\n{text}" for rank, text in found.items()))
+    silent -= found.keys()
+    if silent:
+        note(f"no stacks of ranks {', '.join(map(str, sorted(silent)))}")
+    return ExitStatus.TROUBLE if silent else ExitStatus.DONE
+
+
+@session.command()
+@directory_argument
 @click.option(
     "--cursor", type=click.IntRange(0), default=0, metavar="N", help="Those after N [default: all there are]."
 )

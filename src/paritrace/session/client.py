@@ -24,6 +24,8 @@ from paritrace.session.api_records import (
 )
 from paritrace.session.commands import Body, Fences, Kind, Reply, Result
 from paritrace.session.door import Door
+from paritrace.session.engines.layout import stacks_path
+from paritrace.session.engines.stacks import stacks_of
 from paritrace.session.journal import Line
 from paritrace.session.states import RankState
 from paritrace.session.status import Status
@@ -188,6 +190,20 @@ class Client:
     def status(self) -> Status:
         """Return the session at this moment."""
         return self._door.ask("GET", "status", Status)
+
+    def stacks(self) -> dict[int, str]:
+        """Return the stacks of all threads of the ranks that run on this machine, also of one stuck in native code.
+
+        A rank that gave none within a second (it is stopped, has ended, or runs elsewhere) is left out (SE-12).
+        """
+        found = self.status()
+        return stacks_of(
+            {
+                view.rank: (view.pid, stacks_path(str(self.directory), found.generation, view.rank))
+                for view in found.ranks
+                if view.pid is not None
+            }
+        )
 
     def events(self, cursor: int = 0, *, wait_seconds: float = 0.0) -> Events:
         """Return what happened after a cursor; `lost`: how many events had left the ring before they were asked for."""

@@ -2,7 +2,7 @@
 
 faulthandler writes from the signal's own handler, so that neither the GIL nor a C call that does not return keeps it.
 The signal is a real-time one, which no launcher, scheduler or training script uses; its default ends a process, so it
-is only sent to one that catches it, as /proc says.
+is only sent to one that catches it and has its own file of stacks open, as /proc says: no other process has.
 """
 
 import faulthandler
@@ -38,10 +38,24 @@ def catches(pid: int, number: int = STACKS_SIGNAL) -> bool:
     return False
 
 
+def is_asked_by(pid: int, path: Path) -> bool:
+    """Whether a process would write its stacks into this file: it catches the signal, and has the file open."""
+    if not catches(pid):
+        return False
+    with suppress(OSError):
+        wanted = os.stat(path)
+        for name in os.listdir(f"{_PROC}/{pid}/fd"):
+            with suppress(OSError):  # closed meanwhile
+                found = os.stat(f"{_PROC}/{pid}/fd/{name}")
+                if (found.st_dev, found.st_ino) == (wanted.st_dev, wanted.st_ino):
+                    return True
+    return False
+
+
 def stacks_of(processes: Mapping[int, tuple[int, Path]], *, clock: Clock = SYSTEM) -> dict[int, str]:
     """Ask processes, each (pid, its file) by rank, for their stacks; return those that came within `STACKS_SECONDS`."""
     before = {rank: _size(path) for rank, (_, path) in processes.items()}
-    asked = {rank for rank, (pid, _) in processes.items() if catches(pid) and _sent(pid)}
+    asked = {rank for rank, (pid, path) in processes.items() if is_asked_by(pid, path) and _sent(pid)}
     sizes = _settled({rank: processes[rank][1] for rank in asked}, before, clock)
     return {rank: _read(processes[rank][1], before[rank]) for rank in sorted(asked) if sizes[rank] > before[rank]}
 
