@@ -229,7 +229,8 @@ def _moves_of_work(world: World, process: Process) -> tuple[str, ...]:
     if process.broken:
         return ()
     if process.next == world.script.loop_steps:
-        over = process.machine.state is RankState.CLOSING and not process.let_go
+        said = any(isinstance(word, Finished) for word in process.words)
+        over = (said or process.machine.state is RankState.CLOSING) and not process.let_go
         return () if over else ("finish",)
     if process.next < process.limit:
         return ("begin",)
