@@ -35,7 +35,7 @@ def main() -> None:
     rows += death_rows("torchrun", found, stuck, None)
     end = peers.ray_session()
     if end is None:
-        notes.append("Ray is not installed.")
+        notes.append("Ray is not installed, or did not start.")
     else:
         found = [peers.under_ray(COLLECTIVE, kill, most=MOST_SECONDS) for _ in range(DEATHS)]
         stuck = [peers.under_ray(NATIVE, kill, most=MOST_SECONDS) for _ in range(NATIVE_DEATHS)]

@@ -21,7 +21,7 @@ def main() -> None:
     notes = [f"The slowest of {RUNS} for the session. What was never flagged counts as {WATCHED_SECONDS:g} s."]
     end = peers.ray_session()
     if end is None:
-        notes.append("Ray is not installed.")
+        notes.append("Ray is not installed, or did not start.")
     else:
         by_ray = peers.under_ray(COLLECTIVE, stop, most=WATCHED_SECONDS).known
         rows.append(Row(f"Ray: {said(by_ray)}", slowest([by_ray]), f"{GOAL_SECONDS:g} s"))

@@ -56,12 +56,15 @@ def _listen(launcher: "subprocess.Popen[str]", said: threading.Event) -> None:
 
 
 def ray_session() -> Callable[[], None] | None:
-    """Start Ray on this machine alone; returns what shuts it down, None where Ray is not installed."""
+    """Start Ray on this machine alone; returns what shuts it down, None where it is not installed or does not start."""
     try:
         ray = _ray()
     except ImportError:
         return None
-    ray.init(num_cpus=2, include_dashboard=False, configure_logging=False, log_to_driver=False)
+    try:
+        ray.init(num_cpus=2, include_dashboard=False, configure_logging=False, log_to_driver=False)
+    except Exception:  # Ray raises a bare one where its own processes are not up in time
+        return None
 
     def end() -> None:
         ray.shutdown()

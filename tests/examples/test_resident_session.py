@@ -37,7 +37,7 @@ def plain_weights() -> str:
     weights = re.findall(r"rank \d  weights ([0-9a-f]{64})", done.stdout)
     assert len(weights) == 2
     assert weights[0] == weights[1]
-    return weights[0]
+    return str(weights[0])
 
 
 @pytest.fixture(scope="module")
