@@ -63,7 +63,7 @@ def ray_session() -> Callable[[], None] | None:
         return None
     try:
         ray.init(num_cpus=2, include_dashboard=False, configure_logging=False, log_to_driver=False)
-    except Exception:  # Ray raises a bare one where its own processes are not up in time
+    except Exception:  # noqa: BLE001  Ray raises a bare one where its own processes are not up in time
         return None
 
     def end() -> None:
