@@ -8,8 +8,11 @@ import pytest
 from paritrace.files import Files, Primitives
 from paritrace.store import choosing
 from paritrace.store.records import RemarkKind
+from paritrace.store.targets import Put
+from paritrace.store.targets.directory import DirectoryTarget
+from paritrace.store.throttle import Throttle
 from paritrace.store.verifying import StoreVerdict, verify_store
-from tests.store.places import Place
+from tests.store.places import QUICK, Place
 from tests.store.reading import manifests, streams
 
 SEGMENTS = 10
@@ -82,24 +85,26 @@ def test_st7_one_look_fills_bundles_in_turn_and_a_large_file_has_its_own(tmp_pat
     assert streams(place)["a.jsonl", 1] == (place.originals / "a.jsonl").read_bytes()
 
 
+class _Meanwhile(DirectoryTarget):
+    """Once the first bundle is out, one file of the rank is gone and another one is written anew."""
+
+    def __init__(self, place: Place) -> None:
+        super().__init__(place.store, files=QUICK, clock=place.clock)
+        self._originals = place.originals
+
+    def put_if_absent(self, name: str, source: Path, /, *, sha256: str, throttle: Throttle, checksum: str = "") -> Put:
+        done = super().put_if_absent(name, source, sha256=sha256, throttle=throttle, checksum=checksum)
+        if "/00000001-" in name:
+            (self._originals / "25.bin").unlink()
+            (self._originals / "28.bin").write_bytes(b"anew")
+        return done
+
+
 def test_st18_what_goes_away_or_changes_while_it_waits_in_a_drain_is_told_as_in_any_sync(tmp_path: Path) -> None:
     place = Place(tmp_path)
     for number in range(SEGMENTS * 3):
         place.write(f"{number:02d}.bin", b"%d" % number)
-    target = place.target()
-    publish = target.put_if_absent
-
-    class Meanwhile(type(target)):  # type: ignore[misc]
-        """A target; once the first bundle is out, one file is gone and another one is written anew."""
-
-        def put_if_absent(self, name: str, *rest: object, **more: object) -> object:
-            done = publish(name, *rest, **more)  # type: ignore[arg-type]
-            if "/00000001-" in name:
-                (place.originals / "25.bin").unlink()
-                (place.originals / "28.bin").write_bytes(b"anew")
-            return done
-
-    report = place.syncer(target=Meanwhile(place.store, clock=place.clock)).final()
+    report = place.syncer(target=_Meanwhile(place)).final()
     assert [(one.kind, one.path) for one in report.remarks] == [(RemarkKind.VANISHED, "25.bin")]
     found = streams(place)
     assert ("25.bin", 1) not in found

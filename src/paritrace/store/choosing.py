@@ -222,7 +222,7 @@ class Chooser:
 
     def _keep_waiting(self, looked_at: Collection[str]) -> None:
         """What waited and was not looked at now still waits: for the next look, or for a folder that can be read."""
-        known = looked_at if isinstance(looked_at, dict) else set(looked_at)
+        known = frozenset(looked_at)
         for path, waiting in self._progress.waiting.items():
             if path not in known:
                 state = self._progress.files.get(path)
