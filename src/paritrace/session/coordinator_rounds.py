@@ -1,6 +1,5 @@
 """The rounds of the command under way: sent to all, answered by all, and what follows (SE-5 to SE-9)."""
 
-from collections import Counter
 from collections.abc import Callable
 from types import MappingProxyType
 
@@ -8,6 +7,7 @@ from msgspec.structs import asdict
 
 from paritrace.session.barrier import Barrier
 from paritrace.session.commands import QUIESCENT, Body, Command, Kind, Reason, Reply, Result
+from paritrace.session.coordinator_answers import apart, differing, refusals_of
 from paritrace.session.coordinator_ends import close_if_all_gone, fail_stop
 from paritrace.session.coordinator_events import Keep, Written
 from paritrace.session.coordinator_record import Turn, UnderWay, ours
@@ -202,35 +202,9 @@ def _given(turn: Turn) -> list[Answer]:
     return [answer for answer in turn.under.answers if answer is not None]
 
 
-def _refusals(answers: list[Answer]) -> tuple[Reason, ...]:
-    """Return all reasons of all ranks, and that the ranks' digests differ where they do."""
-    reasons = tuple(reason for answer in answers for reason in answer.reasons if answer.verdict is not Verdict.YES)
-    bare = tuple(
-        Reason(answer.rank, "refused", "no reason was given")
-        for answer in answers
-        if answer.verdict is not Verdict.YES and not answer.reasons
-    )
-    return reasons + bare + (() if reasons or bare else _differing(answers) + _steps_differ(answers))
-
-
-def _differing(answers: list[Answer]) -> tuple[Reason, ...]:
-    if len({answer.digest for answer in answers}) <= 1:
-        return ()
-    return tuple(Reason(answer.rank, "digests_differ", f"{answer.name.value}: {answer.digest}") for answer in answers)
-
-
-def _steps_differ(answers: list[Answer]) -> tuple[Reason, ...]:
-    """Return that the ranks are not, or would not be, at one step; while they reserve or prepare they need not be."""
-    steps = Counter(answer.facts.get("step", answer.step) for answer in answers)
-    if len(steps) <= 1 or not answers or answers[0].name is not RoundName.VOTE:
-        return ()
-    counts = ", ".join(f"{step}: {ranks}" for step, ranks in sorted(steps.items()))
-    return ours("steps_differ", f"steps differ {{{counts}}} (step: ranks): not applied")
-
-
 def _reserved(turn: Turn) -> None:
     answers = _given(turn)
-    refusals = _refusals(answers)
+    refusals = refusals_of(answers)
     if refusals or not answers:
         undo(turn, Result.REFUSED, refusals)
         return
@@ -240,7 +214,7 @@ def _reserved(turn: Turn) -> None:
 
 def _parked(turn: Turn) -> None:
     answers, under = _given(turn), turn.under
-    refusals = _refusals(answers)
+    refusals = refusals_of(answers)
     if refusals:
         undo(turn, Result.REFUSED, refusals)
         return
@@ -264,7 +238,7 @@ def _parked(turn: Turn) -> None:
 
 def _voted(turn: Turn) -> None:
     answers, under = _given(turn), turn.under
-    refusals = _refusals(answers)
+    refusals = refusals_of(answers)
     turn.record(
         "vote",
         id=under.command.id,
@@ -285,22 +259,15 @@ def _acted(turn: Turn) -> None:
     kind = under.command.kind
     refused = [answer for answer in answers if answer.verdict is not Verdict.YES]
     if refused and kind in CHANGES_RESIDENT and len(refused) < len(answers):
-        fail_stop(turn, "ranks_apart", "some ranks have changed, others refused", _refusals(answers))
+        fail_stop(turn, "ranks_apart", "some ranks have changed, others refused", refusals_of(answers))
     elif refused:
-        undo(turn, Result.REFUSED, _refusals(answers))
-    elif _differing(answers) or len({(answer.step, answer.config_revision) for answer in answers}) > 1:
+        undo(turn, Result.REFUSED, refusals_of(answers))
+    elif differing(answers) or len({(answer.step, answer.config_revision) for answer in answers}) > 1:
         words = f"the ranks disagree after {kind.value}: digests, steps or revisions"
-        fail_stop(turn, "ranks_apart", words, _differing(answers) or _apart(answers))
+        fail_stop(turn, "ranks_apart", words, differing(answers) or apart(answers))
     else:
         turn.mark(facts=tuple(answer.facts for answer in answers), digest=answers[0].digest or under.digest)
         _take_in(turn, answers[0])
-
-
-def _apart(answers: list[Answer]) -> tuple[Reason, ...]:
-    return tuple(
-        Reason(answer.rank, "ranks_apart", f"step {answer.step}, revision {answer.config_revision}")
-        for answer in answers
-    )
 
 
 def _take_in(turn: Turn, answer: Answer) -> None:
@@ -344,7 +311,7 @@ def _take_in(turn: Turn, answer: Answer) -> None:
 
 def _published(turn: Turn) -> None:
     answers, under = _given(turn), turn.under
-    refusals = _refusals(answers)
+    refusals = refusals_of(answers)
     if refusals:
         fail_stop(turn, "ranks_apart", "inputs were published on some ranks only", refusals)
         return
@@ -367,7 +334,7 @@ def _other_inputs(turn: Turn, digest: str | None) -> None:
 
 def _undone(turn: Turn) -> None:
     under = turn.under
-    refusals = _refusals(_given(turn))
+    refusals = refusals_of(_given(turn))
     if refusals:
         fail_stop(turn, "not_acknowledged", f"{under.name.value} was refused", refusals)
         return
@@ -378,7 +345,7 @@ def _undone(turn: Turn) -> None:
 
 
 def _resumed(turn: Turn) -> None:
-    refusals = _refusals(_given(turn))
+    refusals = refusals_of(_given(turn))
     if refusals:
         fail_stop(turn, "not_acknowledged", "the rest of the run was not admitted", refusals)
         return
