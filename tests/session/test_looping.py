@@ -13,6 +13,7 @@ import pytest
 import paritrace
 from paritrace import Session
 from paritrace.errors import RequestError
+from paritrace.session.client import NotAppliedError
 from paritrace.session.looping import SESSION
 from paritrace.session.opening import read_journal, read_session
 from paritrace.session.states import RankState
@@ -23,7 +24,8 @@ END_SECONDS = 120.0
 LOOP = """
 import os, sys, time
 import paritrace
-for step in paritrace.steps(range({num_steps})):
+values = dict(lr=0.1)
+for step in paritrace.steps(range({num_steps}), config=dict(values), configure=values.update):
     with open(sys.argv[1] + os.environ["RANK"], "w") as place:
         place.write(str(step))
     time.sleep(0.01)
@@ -96,6 +98,34 @@ def test_se1a_a_plain_loop_stops_at_one_step_runs_some_and_goes_on_when_the_sess
     assert {rank: "boundary" in text for rank, text in session.stacks().items()} == {0: True, 1: True}
     session.close()
     assert all("it goes on" in said for said in through(scripts))
+
+
+@pytest.mark.slow
+def test_se1a_a_plain_loop_is_configured_between_the_same_two_steps(
+    session: Session, launch: Launching, tmp_path: Path
+) -> None:
+    then = "print(step, values['lr'], file=open(sys.argv[1] + 'lr' + os.environ['RANK'], 'a'), flush=True)"
+    launch(then=then, session=session.directory)
+    running(session)
+    reply = session.configure({"lr": 0.5})
+    assert reply.step is not None
+    stopped = session.stop()
+    assert stopped.step is not None
+    assert stopped.step > reply.step
+    for rank in range(2):
+        seen = dict(line.split() for line in (tmp_path / f"step-lr{rank}").read_text().splitlines())
+        assert (seen[str(reply.step - 1)], seen[str(reply.step)]) == ("0.1", "0.5")
+    with pytest.raises(NotAppliedError) as refused:
+        session.configure({"momentum": 0.9})
+    assert refused.value.reply is not None
+    assert {reason.rank for reason in refused.value.reply.reasons} == {0, 1}
+    assert session.status().config_revision == 1
+    session.close()
+
+
+def test_se1a_a_configuration_without_what_changes_it_is_refused() -> None:
+    with pytest.raises(RequestError, match="go together"):
+        paritrace.steps(range(3), config={"lr": 1.0})
 
 
 @pytest.mark.slow

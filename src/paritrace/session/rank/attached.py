@@ -3,31 +3,34 @@
 import atexit
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from types import TracebackType
+from typing import Any
 
 from paritrace.errors import ParitraceError
 from paritrace.evidence.gaps import Gap
 from paritrace.process.identity import own_identity
 from paritrace.runs.launch import Launch, launch_of
+from paritrace.session.commands import Body
 from paritrace.session.engines.layout import stacks_path
 from paritrace.session.engines.lines import SocketLine
 from paritrace.session.engines.rendezvous import Rendezvous, dialled, joined_as, rendezvous_in
 from paritrace.session.engines.seam import RankSpec
 from paritrace.session.engines.stacks import dump_on_signal
 from paritrace.session.messages import RoundName
-from paritrace.session.rank import capturing
+from paritrace.session.rank import capturing, configuring
 from paritrace.session.rank.between import BetweenSteps
 from paritrace.session.rank.closing import Closing
 from paritrace.session.rank.context import Identity, RankContext
 from paritrace.session.rank.control import Control, Words, WorkView
-from paritrace.session.rank.place import Place
+from paritrace.session.rank.place import Declined, Place
 from paritrace.session.rank.serving import drain
 from paritrace.session.rank.stepping import NEVER, Gate
 from paritrace.session.rank.telling import view_of
 from paritrace.session.rank.working import Working
 from paritrace.session.rank_events import Broke, Built, Do, Done, Finished
+from paritrace.session.workload import RUN_BOUNDARY, ConfigField, Context, Plan
 
 LAST_WORD_SECONDS = 1.0  # for the word that the loop is over, or has failed; the process ends after it anyway
 
@@ -44,10 +47,31 @@ def attached(directory: Path, /) -> "AttachedLoop | None":
         return None
 
 
+Settable = tuple[dict[str, Any], Callable[[Mapping[str, Any]], None]]
+"""Values of a loop that may change between two steps, and what changes them."""
+CONFIGURABLE = ("config_fields", "plan_config")
+
+
 class _Loop:
-    """Stands where a workload of a session stands; it has no capability, and its code is the script."""
+    """Stands where a workload of a session stands; its code is the script, and all it may have is a configuration."""
 
     __module__ = "__main__"
+
+    def __init__(self, settable: Settable | None) -> None:
+        self._values, self._configure = settable or ({}, _nothing)
+
+    def config_fields(self) -> tuple[ConfigField, ...]:
+        return tuple(ConfigField(name, value, impact=RUN_BOUNDARY) for name, value in self._values.items())
+
+    def plan_config(self, _ctx: Context, changes: Mapping[str, Any]) -> Plan:
+        return Plan(dict(changes), impact=dict.fromkeys(changes, RUN_BOUNDARY))
+
+    def apply_config(self, _ctx: Context, plan: Plan) -> None:
+        self._configure(plan.values)
+
+
+def _nothing(_: Mapping[str, Any]) -> None:
+    """A loop without a configuration is never asked to change it."""
 
 
 class AttachedLoop:
@@ -73,13 +97,28 @@ class AttachedLoop:
         atexit.register(self._over)
         os.register_at_fork(after_in_child=line.close)  # a data loader must not keep our line open
 
-    def begins(self, start: int) -> None:
-        """A loop begins that calls its first step `start`."""
+    def begins(self, start: int, settable: Settable | None) -> None:
+        """A loop begins that calls its first step `start`. What may be set is what the process's first loop says."""
         self._beyond = max(0, self._next - start)
-        if not self._began:
-            self._began = True
-            self._gate.stands_before(start)
-            self._words.say(Built(start, 0, target=NEVER))
+        if self._began:
+            return
+        self._began = True
+        facts = {} if settable is None or not self._controlled else self._settable(settable)
+        self._gate.stands_before(start)
+        capabilities = tuple(sorted(self._place.capabilities))
+        self._words.say(Built(start, 0, target=NEVER, capabilities=capabilities, facts=facts))
+
+    def _settable(self, settable: Settable) -> Body:
+        """Take in what may be set; where that is no configuration it is said, and nothing can be set."""
+        place = self._place
+        place.workload, place.capabilities = _Loop(settable), frozenset(CONFIGURABLE)
+        try:
+            configuring.first(place, None)
+        except Declined as declined:
+            place.capabilities = frozenset()
+            _say(f"nothing of this loop can be set: {declined}")
+            return {}
+        return {"config": configuring.told(place)}
 
     def boundary(self, number: int) -> bool:
         """Wait until the loop's step `number` may begin; returns whether the session names it in a capture of its own.
@@ -161,7 +200,7 @@ def _place(found: Rendezvous, launch: Launch, directory: Path, *, moved: Callabl
         autosave_every=0,
     )
     place = Place(RankContext(identity, config={}, config_revision=0, moved=moved), spec)
-    place.workload = _Loop()
+    place.workload = _Loop(None)
     return place
 
 
