@@ -345,6 +345,7 @@ def test_se16_under_attach_ranks_are_waited_for_from_the_first_on_and_run_alread
     for rank in range(2):
         driven.end(rank, step=0, state=RankState.RUNNING)
     assert (driven.state.phase, driven.state.target) == (Phase.READY, ENDLESS)
+    assert [(one["event"], one["step"]) for one in driven.records("run")] == [("admitted", 0)]
 
 
 def test_se16_under_attach_a_failure_disables_control_and_says_so() -> None:

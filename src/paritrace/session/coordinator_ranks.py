@@ -5,7 +5,7 @@ from paritrace.session.coordinator_admission import start_again
 from paritrace.session.coordinator_ends import close_if_all_gone, enter_closing, fail_stop
 from paritrace.session.coordinator_events import Gone
 from paritrace.session.coordinator_record import COORDINATOR, Known, Phase, Turn, ours
-from paritrace.session.coordinator_rounds import complete_if_all, end_run_if_all, undo
+from paritrace.session.coordinator_rounds import complete_if_all, end_run_if_all, record_run, undo
 from paritrace.session.health import judged
 from paritrace.session.messages import Beat, Ended, Joined, RoundName
 from paritrace.session.rounds import BEFORE_BARRIER, ENDLESS
@@ -96,6 +96,8 @@ def _on_built(turn: Turn, ended: Ended) -> None:
     if begun_from:
         told = {name: begun_from.get(name) for name in ("name", "digest")}
         turn.record("checkpoint", durable=True, event="loaded", step=max(steps), **told)
+    if running:  # somebody else's loop: its first stretch begins without a command
+        record_run(turn, "admitted", None)
     if state.starting is not None:
         turn.change(starting=None)
         turn.settle(state.starting, Result.APPLIED, step=max(steps), facts=ended.facts)

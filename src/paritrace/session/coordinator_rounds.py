@@ -228,7 +228,7 @@ def _parked(turn: Turn) -> None:
     turn.change(step=under.agreed)
     turn.change(parked=turn.state.target is not None)
     if turn.state.parked:
-        _record_run(turn, "parked", under.command.id)
+        record_run(turn, "parked", under.command.id)
     fence = under.command.fences.step
     if fence is not None and fence != under.agreed:
         undo(turn, Result.CANCELLED, ours("fence_step", f"expected step {fence}, the ranks are at {under.agreed}"))
@@ -277,13 +277,13 @@ def _take_in(turn: Turn, answer: Answer) -> None:
         turn.change(config_revision=answer.config_revision)
         turn.record("revision", revision=answer.config_revision, id=command_id, kind=kind.value, step=answer.step)
     if kind is Kind.RUN:
-        _record_run(turn, "admitted", command_id, schedule=under.body.get("schedule"))
+        record_run(turn, "admitted", command_id, schedule=under.body.get("schedule"))
     else:
         turn.change(step=answer.step)
     if kind in {Kind.CONFIGURE, Kind.REBUILD} and "inputs" in answer.facts:
         _other_inputs(turn, answer.facts["inputs"].get("digest"))
     if kind is Kind.STOP:
-        _record_run(turn, "stopped", command_id)
+        record_run(turn, "stopped", command_id)
         turn.change(target=None, parked=False)
     elif kind is Kind.LOAD:
         turn.record(
@@ -350,7 +350,7 @@ def _resumed(turn: Turn) -> None:
         fail_stop(turn, "not_acknowledged", "the rest of the run was not admitted", refusals)
         return
     turn.set_timer(ROUND, None)
-    _record_run(turn, "resumed", turn.under.command.id)
+    record_run(turn, "resumed", turn.under.command.id)
     turn.change(under=None)
     end_run_if_all(turn)
 
@@ -383,13 +383,14 @@ def end_run_if_all(turn: Turn) -> None:
 
 
 def _run_over(turn: Turn, step: int) -> None:
-    _record_run(turn, "ended", None, step=step)
+    record_run(turn, "ended", None, step=step)
     turn.change(target=None, parked=False, step=step, ended=frozenset())
 
 
-def _record_run(
+def record_run(
     turn: Turn, event: str, command_id: str | None, *, step: int | None = None, schedule: object = None
 ) -> None:
+    """Write into the journal what became of a run: admitted, parked, resumed, stopped, ended."""
     state = turn.state
     turn.record(
         "run",

@@ -64,6 +64,9 @@ def status_words(status: Status, /) -> str:
 def reply_words(reply: Reply, /) -> str:
     """Return what became of a command, with all reasons of all ranks."""
     at = "" if reply.step is None else f" at step {reply.step}"
+    target = reply.facts.get("target")
+    if reply.result is Result.APPLIED and isinstance(target, int) and target != reply.step:
+        at += f", goes on to step {target}"
     lines = [f"{reply.kind.value}: {reply.result.value}{at}"]
     lines += [
         f"    - {'coordinator' if one.rank < 0 else f'rank {one.rank}'}: {one.words} [{one.code}]"
