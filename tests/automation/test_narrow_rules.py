@@ -3,8 +3,8 @@
 import pytest
 from msgspec.structs import replace
 
-from paritrace.automation.narrow_captures import draws_option, options_for
-from paritrace.automation.narrow_records import Ended, Plan, Question
+from paritrace.automation.narrow_captures import options_for
+from paritrace.automation.narrow_records import Ended, Finer, Plan, Question
 from paritrace.automation.narrow_rules import by_size, covers, next_plan
 from paritrace.automation.narrow_words import answer_of, place_in_words, question_of
 from paritrace.compare.repeats import repeats_of
@@ -139,18 +139,17 @@ def test_a_collective_stands_once_it_was_seen_call_by_call() -> None:
 
 
 def test_each_round_captures_only_what_it_asks_for() -> None:
-    assert options_for(Plan(Question.REPEAT)) == ("--level=digest",)
-    assert options_for(Plan(Question.STEP)) == ()
-    assert options_for(Plan(Question.MODULES, 7), upcast="float64") == (
+    assert options_for(Plan(Question.REPEAT)).arguments == ("--level=digest",)
+    assert options_for(Plan(Question.STEP)).arguments == ()
+    assert options_for(Plan(Question.MODULES, 7), upcast="float64").arguments == (
         "--level=module",
         "--steps=7:8",
         "--upcast=float64",
     )
-    fine = options_for(Plan(Question.OPERATORS, 7, module="a.b"))
+    fine = options_for(Plan(Question.OPERATORS, 7, module="a.b")).arguments
     assert fine[-2:] == ("--select=a.b", "--select=a.b.*")
-    assert set(options_for(Plan(Question.EVERYTHING, 7))) == set(fine[:-2])
-    assert draws_option(Plan(Question.MODULES, 7, draws=8)) == ("--perturb=8",)
-    assert draws_option(Plan(Question.MODULES, 7)) == ()
+    assert set(options_for(Plan(Question.EVERYTHING, 7)).arguments) == set(fine[:-2])
+    assert Finer(draws=8).arguments == ("--perturb=8",)
 
 
 def test_questions_and_answers_are_one_line() -> None:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
+from paritrace.automation.narrow_again import captured_again, require_ready
 from paritrace.automation.narrow_captures import Capture, captures_of
 from paritrace.automation.narrow_comparing import compared, runs_of
 from paritrace.automation.narrow_compiler import compiler_round
@@ -16,12 +17,11 @@ from paritrace.automation.narrow_result import narrowed
 from paritrace.automation.narrow_rules import by_size, next_plan
 from paritrace.automation.narrow_task import Narrowing
 from paritrace.automation.narrow_words import answer_of, question_of
-from paritrace.automation.rerun import Rerun, require_same_sources, rerun
+from paritrace.automation.rerun import Rerun
 from paritrace.errors import HostError, Outcome
 from paritrace.files import LOCAL
 from paritrace.runs.documents import read_envelope
 from paritrace.runs.envelope import ENVELOPE_NAME, NOT_LIFTED, REFUSED
-from paritrace.runs.request import require_whole
 
 
 class Telling(Struct, frozen=True):
@@ -40,8 +40,7 @@ def narrow(task: Narrowing, telling: Telling) -> Narrowed:
         HostError: Refused: `narrowing_runs`. Failed: `rerun_failed`, `child_too_slow`; rounds that ended stay.
     """
     for side in (task.baseline, task.candidate):
-        require_whole(side.request)
-        require_same_sources(side.request, files=task.files)
+        require_ready(side, files=task.files)
     with task.folder.open_for(task.asked):
         seen = task.folder.rounds()
         for one in seen:
@@ -92,7 +91,7 @@ def _round(task: Narrowing, plan: Plan, seen: Sequence[Seen], *, telling: Tellin
 
 
 def _captured(task: Narrowing, wanted: Capture, output: Path) -> Rerun:
-    done = rerun(wanted.side.request, output=output, options=wanted.options, deadline_seconds=task.deadline_seconds)
+    done = captured_again(wanted, output=output, between=task.asked.between, deadline_seconds=task.deadline_seconds)
     if done.status < 0 or not task.files.exists(output / ENVELOPE_NAME):
         raise HostError(
             f"the {wanted.side.name} was started again and left no run (status {done.status})",

@@ -3,22 +3,21 @@
 from msgspec import Struct
 from msgspec.structs import replace
 
-from paritrace.automation.narrow_records import Plan, Question
+from paritrace.automation.narrow_records import Finer, Plan, Question
 from paritrace.automation.narrow_sides import AskedSide
 from paritrace.automation.narrow_task import BASELINE, CANDIDATE, Narrowing
 
 NUM_REPEATS = 3  # of a baseline that does not repeat itself: one may agree by chance, and each costs a whole run
-REGIONS = 16  # of a tensor, for where in it a difference lies; four are too coarse for a row or a head
 
 REPEAT = "repeat-"  # how runs are named that repeat the baseline of their round
 
 
 class Capture(Struct, frozen=True):
-    """One run to be made in a round: its name in the round's folder, whose program, and the capture options."""
+    """One run to be made in a round: its name in the round's folder, whose program, and how it is captured."""
 
     name: str
     side: AskedSide
-    options: tuple[str, ...]
+    options: Finer
 
 
 def captures_of(task: Narrowing, plan: Plan) -> list[Capture]:
@@ -27,7 +26,7 @@ def captures_of(task: Narrowing, plan: Plan) -> list[Capture]:
     A round by operators repeats the baseline too: where a call differs by itself is seen only where calls are recorded.
     """
     options = options_for(plan, upcast=task.asked.upcast)
-    baseline = Capture(BASELINE, task.baseline, (*options, *draws_option(plan)))
+    baseline = Capture(BASELINE, task.baseline, replace(options, draws=plan.draws))  # its draws judge the round
     match plan.question:
         case Question.STEP | Question.COMPILER:
             return []
@@ -42,24 +41,17 @@ def captures_of(task: Narrowing, plan: Plan) -> list[Capture]:
             return [baseline, Capture(CANDIDATE, task.candidate, options), repeat]
 
 
-def options_for(plan: Plan, *, upcast: str = "") -> tuple[str, ...]:
-    """The capture options of a round."""
-    window = f"--steps={plan.step}:{plan.step + 1}"
-    fine = ("--level=module", "--level=op", "--statistics", f"--regions={REGIONS}", window)
-    wider = (f"--upcast={upcast}",) if upcast else ()
+def options_for(plan: Plan, *, upcast: str = "") -> Finer:
+    """How a round captures; nothing where it captures nothing."""
+    finest = Finer(levels=("module", "op"), window=plan.step, fine=True, upcast=upcast)
     match plan.question:
         case Question.RECORD | Question.REPEAT:
-            return ("--level=digest", *wider)
+            return Finer(levels=("digest",), upcast=upcast)
         case Question.MODULES:
-            return ("--level=module", window, *wider)
+            return Finer(levels=("module",), window=plan.step, upcast=upcast)
         case Question.OPERATORS:
-            return (*fine, f"--select={plan.module}", f"--select={plan.module}.*", *wider)
+            return replace(finest, select=(plan.module, f"{plan.module}.*"))
         case Question.EVERYTHING | Question.REPEAT_CALL:
-            return (*fine, *wider)
+            return finest
         case Question.STEP | Question.COMPILER:
-            return ()
-
-
-def draws_option(plan: Plan) -> tuple[str, ...]:
-    """For the baseline alone: its draws judge the round."""
-    return (f"--perturb={plan.draws}",) if plan.draws else ()
+            return Finer()

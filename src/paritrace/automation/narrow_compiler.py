@@ -9,6 +9,7 @@ from paritrace.automation.compiler_trial import Trial
 from paritrace.automation.narrow_captures import options_for
 from paritrace.automation.narrow_folder import size_of
 from paritrace.automation.narrow_records import Plan, Question, Round, Seen
+from paritrace.automation.narrow_sides import request_of_side
 from paritrace.automation.narrow_task import BASELINE, Narrowing
 from paritrace.automation.narrow_words import question_of
 
@@ -17,10 +18,10 @@ def compiler_round(task: Narrowing, plan: Plan, before: Round, folder: Path) -> 
     """Bisect, each trial held against the baseline of the round before; the comparison stays that round's."""
     started = time.monotonic()
     trial = Trial(
-        request=task.candidate.request,
+        request=request_of_side(task.candidate),
         baseline=str((task.folder.path / before.runs[BASELINE]).resolve()),
         step=plan.step,
-        options=options_for(Plan(Question.MODULES, plan.step), upcast=task.asked.upcast),
+        options=options_for(Plan(Question.MODULES, plan.step), upcast=task.asked.upcast).arguments,
         deadline_seconds=task.deadline_seconds,
     )
     found = bisect_compiler(folder, trial, deadline_seconds=task.deadline_seconds, files=task.files)

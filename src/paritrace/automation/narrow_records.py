@@ -8,6 +8,7 @@ from paritrace.compare.result import Comparison, Difference, Finding, Repeats
 
 FORMAT = "paritrace-narrowed"
 VERSION = "1.0"
+REGIONS = 16  # of a tensor, for where in it a difference lies; four are too coarse for a row or a head
 
 
 class Question(StrEnum):
@@ -57,6 +58,29 @@ class Plan(Struct, frozen=True, forbid_unknown_fields=True):
     step: int = 0
     module: str = ""
     draws: int = 0
+
+
+class Finer(Struct, frozen=True):
+    """How a round captures. `window`: the step above level `digest`; `draws`: perturbed runs beside it."""
+
+    levels: tuple[str, ...] = ()
+    window: int | None = None
+    select: tuple[str, ...] = ()
+    fine: bool = False  # statistics, and more regions of each tensor
+    upcast: str = ""
+    draws: int = 0
+
+    @property
+    def arguments(self) -> tuple[str, ...]:
+        """The same as options of `paritrace run`."""
+        return (
+            *(f"--level={level}" for level in self.levels),
+            *(("--statistics", f"--regions={REGIONS}") if self.fine else ()),
+            *((f"--steps={self.window}:{self.window + 1}",) if self.window is not None else ()),
+            *(f"--select={pattern}" for pattern in self.select),
+            *((f"--upcast={self.upcast}",) if self.upcast else ()),
+            *((f"--perturb={self.draws}",) if self.draws else ()),
+        )
 
 
 class Round(Struct, frozen=True, forbid_unknown_fields=True):

@@ -1,11 +1,11 @@
-"""The two sides of a narrowing: a run directory or a request file, with the request by which it runs again (CP-15)."""
+"""The two sides of a narrowing: a run, a request file or a session, with how it is captured again (CP-15, SE-15)."""
 
 from pathlib import Path
 
 from msgspec import Struct
 from msgspec.structs import replace
 
-from paritrace.errors import HostError
+from paritrace.errors import HostError, RequestError
 from paritrace.evidence.digests import sha256_hex
 from paritrace.evidence.gaps import Gap
 from paritrace.files import LOCAL, Files
@@ -15,18 +15,44 @@ from paritrace.runs.request import RunRequest, parse_request, request_of
 SUFFIX = ".json"
 
 
+class Resident(Struct, frozen=True):
+    """A session whose ranks are put at one of its checkpoints for every capture (SE-15)."""
+
+    directory: Path
+    checkpoint: str
+    digest: str  # of the checkpoint's manifest
+    step: int
+
+
 class AskedSide(Struct, frozen=True):
-    """One side. `run` is None where a request file was given; `digest` is that of run.json or of the file."""
+    """One side. `run` is None where a request file or a session was given; `digest` is that of run.json, of the file or
+    of the checkpoint. `again`: how it is captured again.
+    """
 
     name: str
     path: Path
     run: Path | None
-    request: RunRequest
+    again: RunRequest | Resident
     digest: str
 
 
+def request_of_side(side: AskedSide) -> RunRequest:
+    """Return how a side is started anew.
+
+    Raises:
+        RequestError: Refused: `needs_runs`: it is a session, whose ranks are never started by us.
+    """
+    if isinstance(side.again, Resident):
+        raise RequestError(
+            f"{side.path} is a session; this needs a run that is started anew",
+            code="needs_runs",
+            fix="give runs made by `paritrace run`, or leave --compile, --perturb and --upcast out",
+        )
+    return side.again
+
+
 def asked_side(path: Path, *, name: str, launcher: str = "", files: Files = LOCAL) -> AskedSide:
-    """Read a side. `launcher` fills in what started the ranks where the run does not know it.
+    """Read a side that is a run or a request file. `launcher` is what started the ranks where the run does not know it.
 
     Raises:
         EvidenceError: Refused: it is no run (`not_a_run`), does not say how it was started (`no_request`), or is no

@@ -44,6 +44,11 @@ _PATH = click.Path(path_type=Path)
     help="CAND uses torch.compile and BASE does not: find the part of the compiler, by torch's own bisector.",
 )
 @click.option(
+    "--checkpoint",
+    metavar="NAME",
+    help="BASE and CAND are idle sessions: put both at this checkpoint of BASE for every capture, without a restart.",
+)
+@click.option(
     "--launcher",
     metavar="COMMAND",
     help='What starts the ranks, where a run does not know it: "torchrun --nproc-per-node 2".',
@@ -64,6 +69,7 @@ def narrow(  # noqa: PLR0913  one parameter per option of the synopsis; they bec
     perturb: int | None,
     upcast: str | None,
     compiler: bool,
+    checkpoint: str | None,
     launcher: str | None,
     deadline: float | None,
     exit_code: bool,
@@ -73,8 +79,9 @@ def narrow(  # noqa: PLR0913  one parameter per option of the synopsis; they bec
 ) -> int:
     """Run BASE and CAND again, captured finer and finer only where they differ, until a single call stands.
 
-    BASE and CAND are run directories made by `paritrace run`, which hold how they were started, or request files. Every
-    round is kept in DIR; the same command goes on after an interruption. Exit statuses are those of `compare`.
+    BASE and CAND are run directories made by `paritrace run`, which hold how they were started, or request files; with
+    --checkpoint, directories of two sessions. Every round is kept in DIR; the same command goes on after an
+    interruption. Exit statuses are those of `compare`.
     """
     from paritrace.automation.narrow import Telling
     from paritrace.automation.narrow import narrow as narrow_runs
@@ -90,6 +97,7 @@ def narrow(  # noqa: PLR0913  one parameter per option of the synopsis; they bec
         upcast=upcast or "",
         launcher=launcher or "",
         compiler=compiler,
+        checkpoint=checkpoint or "",
         deadline_seconds=DEADLINE_SECONDS if deadline is None else deadline,
     )
     task = narrowing_of(base, cand, folder=output or cand.with_name(f"{cand.name}.narrow"), wanted=wanted)

@@ -124,14 +124,24 @@ def preview(directory: Path, settings: tuple[str, ...], **given: Any) -> int:
 @session.command()
 @directory_argument
 @click.argument("steps", type=click.IntRange(1))
-@click.option("--level", default="module", show_default=True, help="A level of `paritrace run`.")
+@click.option("--level", multiple=True, default=["module"], help="As of `paritrace run`, repeatable [default: module].")
+@click.option("--select", multiple=True, metavar="P", help="Record only these: patterns as for `paritrace run`.")
+@click.option("--statistics", is_flag=True, help="Moments and counts at level op too.")
 @click.option("--name", metavar="NAME", help="Its name within the session's captures.")
 @command_options
-def capture(directory: Path, steps: int, level: str, name: str | None, **given: Any) -> int:
+def capture(
+    directory: Path,
+    steps: int,
+    level: tuple[str, ...],
+    select: tuple[str, ...],
+    statistics: bool,
+    name: str | None,
+    **given: Any,
+) -> int:
     """Capture the next STEPS steps into a run directory of the session."""
     from paritrace.session.commands import Kind
 
-    body: dict[str, Any] = {"steps": steps, "level": level}
+    body: dict[str, Any] = {"steps": steps, "level": level, "select": select, "statistics": statistics}
     return Commanding(directory, given).ask(Kind.CAPTURE, body if name is None else body | {"name": name})
 
 

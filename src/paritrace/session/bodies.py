@@ -9,6 +9,7 @@ from paritrace.session.commands import Body, Kind
 
 Name = Annotated[str, Meta(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$")]  # within the session's own folders (SE-17)
 Saved = Annotated[str, Meta(pattern=r"^(autosave/|checkpoints/)?[A-Za-z0-9][A-Za-z0-9._-]{0,99}$")]
+LevelName = Annotated[str, Meta(pattern="^[a-z]+$")]
 Steps = Annotated[int, Meta(ge=1, le=2**53)]
 Values = dict[str, Any]
 
@@ -66,11 +67,17 @@ class PreviewBody(_Body, frozen=True):
 
 
 class CaptureBody(_Body, frozen=True):
-    """The next `steps` at a level of `paritrace run`, into the session's captures (SE-15)."""
+    """The next `steps` at a level or levels of `paritrace run`, into the session's captures (SE-15).
+
+    `select`, `regions`, `statistics` as the options of `paritrace run`.
+    """
 
     steps: Annotated[int, Meta(ge=1, le=1_000_000)]
-    level: Annotated[str, Meta(pattern="^[a-z]+$")] = "module"
+    level: LevelName | tuple[LevelName, ...] = "module"
     name: Name | None = None
+    select: tuple[str, ...] = ()
+    regions: Annotated[int, Meta(ge=1)] | None = None
+    statistics: bool = False
 
 
 class RebuildBody(_Body, frozen=True):

@@ -2,7 +2,7 @@
 
 import time
 import uuid
-from collections.abc import Generator, Iterator, Mapping
+from collections.abc import Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Self
@@ -134,10 +134,19 @@ class Client:
         return self.command(Kind.PREVIEW, {"options": dict(preview or {})}, options)
 
     def capture(
-        self, steps: int, *, level: str = "module", name: str | None = None, options: Options = NO_OPTIONS
+        self,
+        steps: int,
+        *,
+        level: str | Sequence[str] = "module",
+        select: Sequence[str] = (),
+        name: str | None = None,
+        options: Options = NO_OPTIONS,
     ) -> Reply:
-        """Capture the next steps at a level into a run directory of the session (SE-15)."""
-        body: Body = {"steps": steps, "level": level}
+        """Capture the next steps at a level or levels into a run directory of the session (SE-15).
+
+        `select`: only these, patterns as for `paritrace run --select`.
+        """
+        body: Body = {"steps": steps, "level": level if isinstance(level, str) else list(level), "select": list(select)}
         return self.command(Kind.CAPTURE, body if name is None else body | {"name": name}, options)
 
     def rebuild(

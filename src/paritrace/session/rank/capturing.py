@@ -1,6 +1,7 @@
 """Captures the next steps of a session into a run directory of its own, stamped with where they were taken (SE-15)."""
 
 import sys
+from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -8,10 +9,9 @@ from msgspec import json as msgspec_json
 
 from paritrace.capture import api
 from paritrace.capture.session import Workload, begin
-from paritrace.capture.settings import CaptureSettings, parse_levels
+from paritrace.capture.settings import CaptureSettings, Selection, parse_levels
 from paritrace.capture.sites import workload_root
 from paritrace.errors import ParitraceError, RequestError
-from paritrace.evidence.calls import Level
 from paritrace.evidence.gaps import Gap, RunGap
 from paritrace.runs.envelope import SessionStatus
 from paritrace.runs.launch import Launch, Launcher, Start
@@ -28,15 +28,21 @@ STAMP = "paritrace_session"  # key of a session's metadata in run.json; its valu
 def vote(task: Task) -> Outcome:
     """Whether the next steps can be captured at this level, and under which name. Nothing is written yet."""
     place, body = task.place, task.body
-    task.only("steps", "level", "name")
+    task.only("steps", "level", "name", "select", "regions", "statistics")
     steps, level = body.get("steps"), body.get("level", "module")
     reasons: list[Reason] = []
     if not isinstance(steps, int) or steps < 1:
         reasons.append(place.reason("bad_steps", f"{steps!r} is no number of steps from 1 on"))
-    name, levels = f"step-{place.step:08d}-{level}", frozenset[Level]()
+    named = (level,) if isinstance(level, str) else tuple(level)
+    name, settings = f"step-{place.step:08d}-{'-'.join(named)}", CaptureSettings()
     try:
-        levels = parse_levels((level,) if isinstance(level, str) else tuple(level))
-        name = checked_name(body.get("name", name))
+        settings = CaptureSettings(
+            levels=parse_levels(named),
+            selection=Selection(select=tuple(body.get("select", ()))),
+            regions=body.get("regions") or CaptureSettings.regions,
+            statistics=bool(body.get("statistics", False)),
+        )
+        name = checked_name(body.get("name") or name)
     except RequestError as error:
         reasons.append(place.reason(error.code, error.message))
     if place.files.exists(place.directory / CAPTURES / name):
@@ -48,8 +54,8 @@ def vote(task: Task) -> Outcome:
     if reasons:
         raise Declined(*reasons)
     assert isinstance(steps, int)
-    place.retained[task.command_id] = Armed(name=name, levels=levels, steps=steps)
-    return Outcome(digest=digest_of({"name": name, "levels": sorted(levels), "steps": steps, "from": place.step}))
+    place.retained[task.command_id] = Armed(name=name, settings=settings, steps=steps)
+    return Outcome(digest=digest_of({**body, "name": name, "from": place.step}))
 
 
 def act(task: Task) -> Outcome:
@@ -64,7 +70,7 @@ def act(task: Task) -> Outcome:
             "run": f"{CAPTURES}/{armed.name}",
             "first_step": place.step,
             "steps": armed.steps,
-            "level": sorted(armed.levels),
+            "level": sorted(armed.settings.levels),
         }
     )
 
@@ -109,9 +115,7 @@ def end(place: Place) -> None:
 
 
 def _begun(place: Place, armed: Armed, step: int) -> Armed:
-    settings = CaptureSettings(
-        levels=armed.levels, steps=(step, step + armed.steps), declared_steps=True, title=f"{armed.name}"
-    )
+    settings = replace(armed.settings, steps=(step, step + armed.steps), declared_steps=True, title=armed.name)
     live = place.is_live_as
     if live is not None:
         saving.digest_now(place, live)
@@ -125,7 +129,7 @@ def _begun(place: Place, armed: Armed, step: int) -> Armed:
     api.set_current(capture)
     capture.session.set_metadata(stamp)
     capture.session.flush()
-    return Armed(armed.name, armed.levels, armed.steps, first_step=step, capture=capture)
+    return Armed(armed.name, settings, armed.steps, first_step=step, capture=capture)
 
 
 def _main_of(place: Place) -> Path:

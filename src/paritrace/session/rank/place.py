@@ -9,8 +9,8 @@ from msgspec import Struct, field
 from msgspec import json as msgspec_json
 
 from paritrace.capture.session import Capture
+from paritrace.capture.settings import CaptureSettings
 from paritrace.errors import ParitraceError
-from paritrace.evidence.calls import Level
 from paritrace.evidence.digests import sha256_hex
 from paritrace.files import LOCAL, Files
 from paritrace.session.commands import Body, Reason
@@ -86,7 +86,7 @@ class Armed(Struct, frozen=True):
     """A capture of the next steps: asked for, and once its first step has begun, under way."""
 
     name: str
-    levels: frozenset[Level]
+    settings: CaptureSettings  # but for its steps, known once it begins
     steps: int
     first_step: int | None = None
     capture: Capture | None = None

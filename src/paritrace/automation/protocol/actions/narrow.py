@@ -62,6 +62,7 @@ def narrow(request: NarrowRequest, operation: Operation) -> NarrowResult:
     """
     from paritrace.automation.narrow import Telling
     from paritrace.automation.narrow import narrow as narrowed
+    from paritrace.automation.narrow_sides import request_of_side
     from paritrace.automation.narrow_task import Wanted, narrowing_of
     from paritrace.automation.rerun import require_same_sources
 
@@ -78,7 +79,7 @@ def narrow(request: NarrowRequest, operation: Operation) -> NarrowResult:
     task = narrowing_of(*sides, folder=folder, wanted=wanted)
     first = _first_round(task)
     for side in (task.baseline, task.candidate):
-        require_same_sources(side.request)
+        require_same_sources(request_of_side(side))
     if request.dry_run:
         operation.require_fresh(request.output)
         return NarrowResult(dry_run=True, first_round=first, narrowed=None)
@@ -94,18 +95,21 @@ def _first_round(task: "Narrowing") -> FirstRound:
     """Raises RequestError: Refused: `arguments_unknown`, `launcher_unknown`."""
     from paritrace.automation.narrow_captures import captures_of
     from paritrace.automation.narrow_rules import next_plan
+    from paritrace.automation.narrow_sides import request_of_side
     from paritrace.automation.narrow_words import question_of
     from paritrace.automation.rerun import command_of
     from paritrace.runs.request import require_whole
 
     for side in (task.baseline, task.candidate):
-        require_whole(side.request)
+        require_whole(request_of_side(side))
     plan = next_plan(task.asked, [])
     if isinstance(plan, Ended):
         return FirstRound("", ())
     wanted = captures_of(task, plan)
     at = task.folder.path / "round-1"
-    commands = (command_of(one.side.request, output=at / one.name, options=one.options) for one in wanted)
+    commands = (
+        command_of(request_of_side(one.side), output=at / one.name, options=one.options.arguments) for one in wanted
+    )
     return FirstRound(question_of(plan), tuple(commands))
 
 
