@@ -74,7 +74,8 @@ class Fit:
 
 def _grid() -> tuple[Tensor, Tensor]:
     line = (torch.arange(SIZE) + 0.5) / SIZE
-    return torch.meshgrid(line, line, indexing="ij")
+    down, across = torch.meshgrid(line, line, indexing="ij")
+    return down, across
 
 
 def _picture(discs: Tensor) -> Tensor:

@@ -4,6 +4,7 @@ import os
 
 import msgspec
 
+from paritrace.process.ray_pool import require_ray
 from paritrace.session.engines.layout import log_path, stacks_path
 from paritrace.session.engines.local_child import called
 from paritrace.session.engines.rendezvous import dialled
@@ -16,9 +17,7 @@ class RankActor:
 
     def node(self) -> str:
         """Where it is: asked once it has been placed."""
-        import ray
-
-        return str(ray.get_runtime_context().get_node_id())
+        return str(require_ray().get_runtime_context().get_node_id())
 
     def serve(self, spec: bytes, serve: str, *, rank: int, local_rank: int, host: str, port: int) -> int:
         """Be a rank until it leaves; return its exit status."""
