@@ -43,8 +43,9 @@ class KeptLinks:
         """Yield what links in force say of an activity, each with the id of its event."""
         names, places = self._in_force()
         wanted = _words(_digest(activity))[0]
-        at = int(np.searchsorted(names[:, 0], wanted[0], "left"))
-        while at < len(names) and names[at, 0] == wanted[0]:
+        first: np.uint64 = wanted[0]
+        at = int(np.searchsorted(names[:, 0], first, "left"))
+        while at < len(names) and names[at, 0] == first:
             if names[at, 1] == wanted[1]:
                 place = int(places[at])
                 said = bytes(self._said[place * _NAME_BYTES : (place + 1) * _NAME_BYTES])
