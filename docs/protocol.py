@@ -100,6 +100,8 @@ def _type(schema: Schema, root: Schema) -> str:
         case "array":
             return f"list of {_type(_followed(schema['items'], root), root)}"
         case "object" if not _is_record(schema):
+            if "additionalProperties" not in schema:
+                return "JSON object"
             return f"map to {_type(_followed(schema['additionalProperties'], root), root)}"
         case kind:
             return str(kind)

@@ -29,6 +29,16 @@ def test_au9_a_session_is_run_stopped_and_looked_at(tmp_path: Path) -> None:
         assert shown["status"]["step"] == stopped["reply"]["step"]
         for action, found in (("session-run", ended), ("session-stop", stopped), ("session-status", shown)):
             Draft202012Validator(result_schema(load_action(action))).validate(found)
+        tried = {"directory": directory, "command_id": "e", "kind": "configure", "body": {"values": {"rate": 2.0}}}
+        would = result_of(tmp_path, "session-command", **tried, dry_run=True)
+        assert (would["reply"], would["would"]["would"]) == (None, "begin")
+        done = result_of(tmp_path, "session-command", **tried)
+        assert (done["reply"]["result"], done["would"]) == ("applied", None)
+        Draft202012Validator(result_schema(load_action("session-command"))).validate(done)
+        unknown = error_of(
+            tmp_path, "session-command", directory=directory, command_id="f", kind="stop", body={"now": 1}
+        )
+        assert unknown["code"] == "bad_command"
         taken = error_of(tmp_path, "session-run", directory=directory, command_id="a", steps=6)
         assert (taken["code"], taken["kind"]) == ("command_id_taken", "refused")
         fenced = {"directory": directory, "command_id": "d", "steps": 1, "fences": {"step": 0}}

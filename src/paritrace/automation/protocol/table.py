@@ -27,6 +27,7 @@ ACTIONS = {  # name on the command line: module whose ACTION it is
     "session-status": f"{_PACKAGE}.session_status",
     "session-run": f"{_PACKAGE}.session_run",
     "session-stop": f"{_PACKAGE}.session_stop",
+    "session-command": f"{_PACKAGE}.session_command",
 }
 
 
