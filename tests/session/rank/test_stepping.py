@@ -200,6 +200,22 @@ def test_se16_a_freed_gate_lets_every_step_begin_whatever_was_asked() -> None:
     worked.ended()
 
 
+def test_se16_a_freed_gate_stays_free_whatever_is_said_after_it() -> None:
+    """A rank that is turned away hears so before or after its loop begins."""
+    gate = Gate(tell=lambda _: None, perform=_nothing_given, drain=lambda: None)
+    taken: list[int] = []
+    gate.free()
+    gate.stands_before(5)
+    with gate.held():
+        gate.reserve()
+        gate.stand(epoch=3, config_revision=1)
+        gate.give(Do("a", Kind.SAVE, RoundName.VOTE, {}))
+    loop = threading.Thread(target=lambda: taken.extend(gate.boundary(step) for step in range(5, 9)), daemon=True)
+    loop.start()
+    loop.join(WAIT_SECONDS)
+    assert taken == [5, 6, 7, 8]
+
+
 def test_se13_the_pace_of_the_work_is_known_after_enough_steps() -> None:
     worked = Worked()
     with worked.gate.held():

@@ -102,6 +102,7 @@ class Gate:
         self._items: deque[Do] = deque()
         self._leaving: str | None = None
         self._broken = False
+        self._freed = False  # for good: whatever the control thread or a loop that begins still says
         self._stepping = False  # the work is in a step, so that the next boundary ends one
         self._limit = 0
         self._target = NEVER  # of the run
@@ -204,7 +205,7 @@ class Gate:
     def give(self, item: Do, /) -> None:
         """Hand over what the work thread is to do at its next boundary. Called while held."""
         self._items.append(item)
-        self._stop = 0
+        self._set_stop()
 
     def leave(self, why: str, /) -> None:
         """Have the work thread leave: at once where it is parked, else at its next boundary."""
@@ -214,11 +215,9 @@ class Gate:
             self._changed.notify_all()
 
     def free(self) -> None:
-        """Let all steps begin from now on, whatever was asked: control is given up and training goes on (attach)."""
+        """Let all steps begin from now on, whatever was and will be asked: control is given up, training goes on."""
         with self._changed:
-            self._items.clear()
-            self._limit = NEVER
-            self._standing = self._admitted
+            self._freed = True
             self._set_stop()
             self._changed.notify_all()
 
@@ -298,5 +297,8 @@ class Gate:
     def _set_stop(self, *, due: int | None = None) -> None:
         """What steps are compared with from now on; the lock is held. `due` is the work thread's to say."""
         self._due = self._due if due is None else due
+        if self._freed:
+            self._items.clear()
+            self._limit, self._standing = NEVER, self._admitted
         halted = self._broken or bool(self._items) or self._leaving is not None or self._standing != self._admitted
         self._stop = 0 if halted else min(self._limit, self._due)
