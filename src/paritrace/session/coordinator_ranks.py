@@ -4,8 +4,9 @@ from paritrace.session.commands import Reason, Result
 from paritrace.session.coordinator_admission import start_again
 from paritrace.session.coordinator_ends import close_if_all_gone, enter_closing, fail_stop
 from paritrace.session.coordinator_events import Gone
+from paritrace.session.coordinator_lines import record_run
 from paritrace.session.coordinator_record import COORDINATOR, Known, Phase, Turn, ours
-from paritrace.session.coordinator_rounds import complete_if_all, end_run_if_all, record_run, undo
+from paritrace.session.coordinator_rounds import complete_if_all, end_run_if_all, undo
 from paritrace.session.health import judged
 from paritrace.session.messages import Beat, Ended, Joined, RoundName
 from paritrace.session.rounds import BEFORE_BARRIER, ENDLESS

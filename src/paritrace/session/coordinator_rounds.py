@@ -10,6 +10,7 @@ from paritrace.session.commands import QUIESCENT, Body, Command, Kind, Reason, R
 from paritrace.session.coordinator_answers import apart, differing, refusals_of
 from paritrace.session.coordinator_ends import close_if_all_gone, fail_stop
 from paritrace.session.coordinator_events import Keep, Written
+from paritrace.session.coordinator_lines import record_capture, record_inputs, record_run, to_keep, told_facts
 from paritrace.session.coordinator_record import Turn, UnderWay, ours
 from paritrace.session.messages import Answer, Round, RoundName, Verdict
 from paritrace.session.rounds import BEFORE_BARRIER, CHANGES_RESIDENT, bound_of, rounds_of
@@ -129,7 +130,7 @@ def on_written(turn: Turn, event: Written, /) -> None:
     turn.mark(keeping=False)
     if event.ok:
         turn.record("checkpoint", durable=True, event="saved", step=turn.state.step, **event.facts)
-        _settle_applied(turn, {**_facts(under), **event.facts})
+        _settle_applied(turn, {**told_facts(under), **event.facts})
     else:
         undo(turn, Result.REFUSED, ours("not_kept", event.words))
 
@@ -281,7 +282,7 @@ def _take_in(turn: Turn, answer: Answer) -> None:
     else:
         turn.change(step=answer.step)
     if kind in {Kind.CONFIGURE, Kind.REBUILD} and "inputs" in answer.facts:
-        _other_inputs(turn, answer.facts["inputs"].get("digest"))
+        record_inputs(turn, answer.facts["inputs"].get("digest"))
     if kind is Kind.STOP:
         record_run(turn, "stopped", command_id)
         turn.change(target=None, parked=False)
@@ -297,15 +298,15 @@ def _take_in(turn: Turn, answer: Answer) -> None:
     elif kind is Kind.PREVIEW:
         turn.change(previews=turn.state.previews + 1)
     elif kind is Kind.CAPTURE:
-        _record_capture(turn)
+        record_capture(turn)
     if kind is Kind.SAVE:
         turn.mark(keeping=True)
-        turn.act(Keep(command_id, _to_keep(turn)))
+        turn.act(Keep(command_id, to_keep(turn)))
         turn.set_timer(ROUND, "save")
     elif under.rounds:
         _next(turn)
     else:
-        _settle_applied(turn, _facts(turn.under))
+        _settle_applied(turn, told_facts(turn.under))
         end_run_if_all(turn)
 
 
@@ -315,21 +316,8 @@ def _published(turn: Turn) -> None:
     if refusals:
         fail_stop(turn, "ranks_apart", "inputs were published on some ranks only", refusals)
         return
-    _other_inputs(turn, under.digest)
-    _settle_applied(turn, _facts(under))
-
-
-def _other_inputs(turn: Turn, digest: str | None) -> None:
-    """Say which inputs are the present ones now: published by their own command, or with other values (SE-33)."""
-    turn.change(inputs_digest=digest, inputs_generation=turn.state.inputs_generation + 1)
-    turn.record(
-        "inputs",
-        durable=True,
-        digest=digest,
-        generation=turn.state.inputs_generation,
-        step=turn.state.step,
-        id=turn.under.command.id,
-    )
+    record_inputs(turn, under.digest)
+    _settle_applied(turn, told_facts(under))
 
 
 def _undone(turn: Turn) -> None:
@@ -385,57 +373,6 @@ def end_run_if_all(turn: Turn) -> None:
 def _run_over(turn: Turn, step: int) -> None:
     record_run(turn, "ended", None, step=step)
     turn.change(target=None, parked=False, step=step, ended=frozenset())
-
-
-def record_run(
-    turn: Turn, event: str, command_id: str | None, *, step: int | None = None, schedule: object = None
-) -> None:
-    """Write into the journal what became of a run: admitted, parked, resumed, stopped, ended."""
-    state = turn.state
-    turn.record(
-        "run",
-        durable=event == "admitted",
-        event=event,
-        id=command_id,
-        step=state.step if step is None else step,
-        target=state.target,
-        epoch=state.epoch,
-        config_revision=state.config_revision,
-        schedule=schedule,
-    )
-
-
-def _record_capture(turn: Turn) -> None:
-    state, under = turn.state, turn.under
-    turn.record(
-        "capture",
-        id=under.command.id,
-        name=_facts(under).get("name", under.body.get("name")),
-        steps=under.body.get("steps"),
-        level=under.body.get("level"),
-        step=state.step,
-        epoch=state.epoch,
-        config_revision=state.config_revision,
-    )
-
-
-def _to_keep(turn: Turn) -> Body:
-    state, under = turn.state, turn.under
-    return {
-        **under.body,
-        "step": state.step,
-        "epoch": state.epoch,
-        "config_revision": state.config_revision,
-        "generation": state.generation,
-        "inputs": {"digest": state.inputs_digest, "generation": state.inputs_generation},
-        "digest": under.digest,
-        "ranks": list(under.facts),
-    }
-
-
-def _facts(under: UnderWay) -> Body:
-    """Return what rank 0 told of: what a kind tells of is told by it, or by all alike."""
-    return under.facts[0] if under.facts else {}
 
 
 def _settle_applied(turn: Turn, facts: Body) -> None:
