@@ -1,4 +1,4 @@
-"""The engine `attach`: ranks that torchrun, mpiexec, srun or accelerate started dial in (SE-16)."""
+"""The engine `attach`: ranks that a launcher started, torchrun for one, dial in (SE-16)."""
 
 from collections.abc import Collection
 
