@@ -28,7 +28,17 @@ def test_se21_every_round_of_every_kind_has_a_bound(kind: Kind, name: RoundName)
 
 def test_se6_every_live_kind_parks_before_its_barrier_and_inputs_are_prepared_before() -> None:
     parking = (RoundName.RESERVE, RoundName.PARK)
-    assert rounds_of(Kind.STOP, running=True) == (*parking, RoundName.VOTE, RoundName.ACT)
-    assert rounds_of(Kind.INPUTS, running=True)[:3] == (RoundName.PREPARE, *parking)
-    assert rounds_of(Kind.CLOSE, running=True) == (*parking, RoundName.CLOSE)
-    assert rounds_of(Kind.LOAD, running=True) == rounds_of(Kind.LOAD, running=False) == (RoundName.VOTE, RoundName.ACT)
+    assert rounds_of(Kind.STOP, {}, running=True) == (*parking, RoundName.VOTE, RoundName.ACT)
+    assert rounds_of(Kind.INPUTS, {}, running=True)[:3] == (RoundName.PREPARE, *parking)
+    assert rounds_of(Kind.CLOSE, {}, running=True) == (*parking, RoundName.CLOSE)
+    whenever = (RoundName.VOTE, RoundName.ACT)
+    assert rounds_of(Kind.LOAD, {}, running=True) == rounds_of(Kind.LOAD, {}, running=False) == whenever
+
+
+def test_se9_inputs_that_come_with_values_are_prepared_before_ranks_park_or_vote() -> None:
+    reference = {"inputs": {"text": "second"}}
+    live = (RoundName.PREPARE, RoundName.RESERVE, RoundName.PARK, RoundName.VOTE, RoundName.ACT)
+    assert rounds_of(Kind.CONFIGURE, reference, running=True) == live
+    assert RoundName.PREPARE not in rounds_of(Kind.CONFIGURE, {"values": {}}, running=True)
+    assert rounds_of(Kind.REBUILD, reference, running=False) == (RoundName.PREPARE, RoundName.VOTE, RoundName.ACT)
+    assert bound_of(Kind.CONFIGURE, RoundName.PREPARE) == "prepare_inputs"

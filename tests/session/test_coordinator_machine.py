@@ -1,5 +1,7 @@
 """The machine of the coordinator, one path at a time; `test_exploration` takes all (SE-4 to SE-9, SE-20, SE-29)."""
 
+from typing import Any
+
 import pytest
 
 from paritrace.session.commands import Command, Fences, Kind, Result
@@ -162,9 +164,36 @@ def test_se9_inputs_are_prepared_while_steps_go_on_and_published_when_parked() -
     assert driven.records("inputs") == [{"digest": "d", "generation": 1, "step": 6, "id": "live"}]
 
 
-def test_se9_ranks_that_prepared_different_sets_refuse_and_steps_go_on() -> None:
+def test_se9_configure_waits_for_its_inputs_while_steps_go_on_as_long_as_inputs_may_take() -> None:
     driven = running()
-    driven.ask("live", Kind.INPUTS, reference={})
+    driven.ask("live", Kind.CONFIGURE, values={"lr": 1.0}, inputs={"text": "second"})
+    assert driven.round is PREPARE
+    assert driven.timers()["round"] == driven.state.bounds["prepare_inputs"]
+    assert driven.state.running
+    driven.all_answer(PREPARE, digest="d")
+    driven.answer(0, step=5)
+    driven.answer(1, step=6)
+    driven.all_answer(PARK, step=6)
+    driven.all_answer(VOTE, step=6, digest="plan")
+    driven.all_answer(ACT, step=6, config_revision=1, digest=None, facts={"inputs": {"digest": "d"}})
+    assert (driven.reply("live").result, driven.state.inputs_digest) == (Result.APPLIED, "d")
+    assert driven.round is RESUME
+
+
+def test_se21_inputs_of_a_configure_that_are_not_prepared_in_time_change_nothing() -> None:
+    driven = running()
+    driven.ask("live", Kind.CONFIGURE, inputs={"text": "second"})
+    driven.answer(0, digest="d")
+    driven.elapse("round")
+    driven.all_answer(RELEASE)
+    assert driven.reply("live").reasons[0].code == "not_answered"
+    assert (driven.state.epoch, driven.state.running) == (1, True)
+
+
+@pytest.mark.parametrize("asked", [(Kind.INPUTS, {"reference": {}}), (Kind.CONFIGURE, {"inputs": {}})])
+def test_se9_ranks_that_prepared_different_sets_refuse_and_steps_go_on(asked: tuple[Kind, dict[str, Any]]) -> None:
+    driven = running()
+    driven.ask("live", asked[0], **asked[1])
     driven.answer(0, digest="a")
     driven.answer(1, digest="b")
     driven.all_answer(RELEASE)

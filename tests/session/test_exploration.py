@@ -9,7 +9,7 @@ import sys
 
 import pytest
 
-from paritrace.session.commands import Command, Fences, Kind
+from paritrace.session.commands import Body, Command, Fences, Kind
 from tests.session.exploring import Explored, explore, walk
 from tests.session.worlds import PAID_BY, Script, Wrong
 
@@ -19,6 +19,7 @@ CLOSE = Command("close", Kind.CLOSE)
 FAULTS = sorted(set(PAID_BY.values()))
 LARGE = {"copy", "timeout"}  # they may come at any time, so that many more worlds are reached
 LIVE_KINDS = (Kind.CONFIGURE, Kind.SAVE, Kind.INPUTS, Kind.PREVIEW, Kind.CAPTURE)
+WITH_INPUTS = Command("live", Kind.CONFIGURE, {"inputs": {}})
 KINDS = (*LIVE_KINDS, Kind.RUN, Kind.STOP, Kind.LOAD, Kind.REBUILD)
 PAIRS = [("loss", "death"), ("copy", "timeout"), ("refusal", "loss"), ("stick", "timeout"), ("freeze", "death")]
 
@@ -97,13 +98,27 @@ def test_se19_three_ranks_stop_within_a_run_whatever_comes_first(told: Telling) 
     assert explored.results == {("run", "applied"), ("stop", "applied")}
 
 
+def test_se9_inputs_that_come_with_values_are_applied_or_refused_whatever_comes_first(told: Telling) -> None:
+    explored = told(explore(Script((RUN, WITH_INPUTS), refusal=1), world_size=1))
+    assert results_of(explored, "live") == {"applied", "refused"}
+    assert results_of(explored, "run") == {"applied", "refused"}
+
+
+LIVE = {
+    **{
+        f"{kind.value}-{fault}": (Command("live", kind, {"steps": 1} if kind is Kind.CAPTURE else {}), fault)
+        for kind in LIVE_KINDS
+        for fault in ("loss", "refusal", "death")
+    },
+    **{f"configure-with-inputs-{fault}": (WITH_INPUTS, fault) for fault in ("refusal", "death")},  # `inputs` has more
+}
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize("kind", LIVE_KINDS)
-@pytest.mark.parametrize("fault", ["loss", "refusal", "death"])
+@pytest.mark.parametrize(("live", "fault"), list(LIVE.values()), ids=list(LIVE))
 def test_se6_every_live_kind_within_a_run_is_done_on_both_ranks_or_on_none(
-    kind: Kind, fault: str, told: Telling
+    live: Command, fault: str, told: Telling
 ) -> None:
-    live = Command("live", kind, {"steps": 1} if kind is Kind.CAPTURE else {})
     explored = told(explore(Script((RUN, live), **{fault: 1}), world_size=2))  # type: ignore[arg-type]
     assert ("live", "applied") in explored.results
     if fault == "refusal":
@@ -146,13 +161,21 @@ def test_se4_a_step_that_is_not_the_expected_one_cancels_and_the_run_goes_on(tol
 
 def _random_script(choice: random.Random) -> Script:
     kinds = [choice.choice(KINDS) for _ in range(4)]
-    steps = {Kind.RUN: 4, Kind.CAPTURE: 2}
     commands = tuple(
-        Command(f"{kind.value}-{number}", kind, {"steps": choice.randint(1, steps[kind])} if kind in steps else {})
-        for number, kind in enumerate(kinds)
+        Command(f"{kind.value}-{number}", kind, _random_body(kind, choice)) for number, kind in enumerate(kinds)
     )
     faults = {fault: choice.choice((0, 0, 1)) for fault in FAULTS}
     return Script((*commands, CLOSE), withdraw=(choice.choice(commands).id,), **faults)  # type: ignore[arg-type]
+
+
+def _random_body(kind: Kind, choice: random.Random) -> Body:
+    match kind:
+        case Kind.RUN | Kind.CAPTURE:
+            return {"steps": choice.randint(1, 4 if kind is Kind.RUN else 2)}
+        case Kind.CONFIGURE | Kind.REBUILD:
+            return choice.choice(({}, {"inputs": {}}))
+        case _:
+            return {}
 
 
 def _walks(seeds: range) -> Explored:

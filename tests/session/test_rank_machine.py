@@ -189,6 +189,30 @@ def test_se30_the_state_of_each_phase(kind: Kind, at_vote: RankState, at_act: Ra
         assert (driven.rank.state, driven.answer.name) == (RankState.IDLE, PUBLISH)
 
 
+@pytest.mark.parametrize("kind", [Kind.CONFIGURE, Kind.REBUILD])
+def test_se9_inputs_that_come_with_values_are_prepared_first_and_put_in_while_loading(kind: Kind) -> None:
+    driven = running() if kind is Kind.CONFIGURE else idle()
+    driven.epoch += 1
+    with_inputs = {"inputs": {"text": "second"}}
+    driven.hear(PREPARE, "live", kind, body=with_inputs)
+    assert driven.actions == (Do("live", kind, PREPARE, with_inputs),)
+    assert [driven.rank.state] == [RankState.RUNNING if kind is Kind.CONFIGURE else RankState.IDLE]
+    driven.done("live", PREPARE)
+    if kind is Kind.CONFIGURE:
+        driven.hear(RESERVE, "live", kind, step=5).do(Stepped(5)).hear(PARK, "live", kind, step=5, told=5)
+    driven.hear(VOTE, "live", kind, body=with_inputs).done("live", VOTE).hear(ACT, "live", kind, body=with_inputs)
+    assert driven.rank.state is RankState.LOADING
+    assert driven.done("live", ACT).rank.state is RankState.IDLE
+
+
+def test_se9_values_with_inputs_need_both_capabilities_before_anything_is_prepared() -> None:
+    driven = Driven(capabilities=("plan_config",)).do(Built(0, 0))
+    driven.hear(PREPARE, "a", Kind.CONFIGURE, epoch=1, body={"inputs": {}})
+    assert driven.answer.reasons[0].words == "the workload has no prepare_inputs"
+    driven = Driven(capabilities=()).do(Built(0, 0)).hear(PREPARE, "a", Kind.CONFIGURE, epoch=1, body={"inputs": {}})
+    assert driven.answer.reasons[0].words == "the workload has no plan_config and no prepare_inputs"
+
+
 @pytest.mark.parametrize("kind", list(NEEDS))
 def test_se1_what_the_workload_cannot_is_refused_by_name(kind: Kind) -> None:
     driven = Driven(capabilities=()).do(Built(0, 0))

@@ -60,6 +60,7 @@ PAID_BY = {
     "die": "death",
     "break": "broken_step",
     "refuse": "refusal",
+    "unprepared": "refusal",
     "keep-fails": "refusal",
     "fail": "failure",
     "freeze": "freeze",
@@ -68,7 +69,7 @@ PAID_BY = {
 }
 """By which purse a fault is paid."""
 _HELD_BY = {"freeze": "frozen", "stick": "stuck"}
-PURE = frozenset({RoundName.VOTE, RoundName.PREPARE})
+PURE = frozenset({RoundName.VOTE})
 
 
 class Script(Struct, frozen=True):
@@ -99,6 +100,7 @@ class Process(Struct, frozen=True):
     limit: int = 0
     told: int | None = None
     work: tuple[Do, ...] = ()
+    preparing: tuple[Do, ...] = ()  # on a thread of its own, whatever the work does
     words: tuple[RankEvent, ...] = ()  # what its work thread has said, and its control thread not yet heard
     down: tuple[ToRank, ...] = ()
     up: tuple[FromRank, ...] = ()
@@ -207,6 +209,8 @@ def _moves_of_rank(world: World, rank: int, process: Process) -> Iterator[Move]:
         ("stick", awake and not process.stuck),
     ]
     yield from ((name, rank, "") for name, possible in names if possible and _affordable(world, name))
+    if awake and process.preparing:
+        yield from ((name, rank, "") for name in ("prepared", "unprepared") if _affordable(world, name))
     if awake and not process.stuck:
         works = _moves_of_work(world, process)
         yield from ((name, rank, "") for name in works if _affordable(world, name))
@@ -353,6 +357,12 @@ def _after_of_work(world: World, rank: int, name: str) -> World:
         case "tell":
             world = _with(world, rank, replace(process, told=process.next))
             return _say(world, rank, Stepped(process.next))
+        case "prepared" | "unprepared":
+            do, *later = process.preparing
+            ok = name == "prepared"
+            world = _with(world if ok else _paid(world, "refusal"), rank, replace(process, preparing=tuple(later)))
+            done = Done(do.command_id, do.name, ok, digest="same" if ok else None, reasons=() if ok else reason)
+            return _say(world, rank, done)
         case _:
             return _after_of_do(world, rank, name)
 
@@ -381,7 +391,7 @@ def _ended(world: World, process: Process) -> Process:
     if world.script.stops_ranks:
         return _dead(process)
     return (
-        replace(process, let_go=True, limit=ENDLESS, down=(), late_down=(), work=(), words=())
+        replace(process, let_go=True, limit=ENDLESS, down=(), late_down=(), work=(), preparing=(), words=())
         if process.alive
         else process
     )
@@ -433,6 +443,8 @@ def _rank(world: World, rank: int, event: RankEvent) -> World:
                 if not isinstance(event, Received) or action.message not in before:
                     _said(process, action.message)
                 process = replace(process, up=(*process.up, action.message))
+            case Do(name=RoundName.PREPARE):
+                process = replace(process, preparing=(*process.preparing, action))
             case Do():
                 process = replace(process, work=(*process.work, action))
             case Limit():

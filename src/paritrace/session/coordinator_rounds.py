@@ -24,7 +24,7 @@ _ANSWERED_OR_ABORTED = BEFORE_BARRIER | {RoundName.VOTE}
 def begin(turn: Turn, command: Command, /) -> None:
     """Take up a command: its first round goes out."""
     state = turn.state
-    first, *rest = rounds_of(command.kind, running=state.running)
+    first, *rest = rounds_of(command.kind, command.body, running=state.running)
     under = UnderWay(command, tuple(rest), first, state.epoch + 1, body=_body_of(turn, command))
     turn.change(under=under, last=command)
     turn.record(

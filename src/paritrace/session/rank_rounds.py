@@ -8,7 +8,7 @@ from paritrace.session.commands import Kind, Reason
 from paritrace.session.messages import Answer, Round, RoundName, Verdict
 from paritrace.session.rank_events import Do, Done, Leave, Limit, Send
 from paritrace.session.rank_record import ENDING, Turn
-from paritrace.session.rounds import ADDS_REVISION, BEFORE_BARRIER, is_work
+from paritrace.session.rounds import ADDS_REVISION, BEFORE_BARRIER, brings_inputs, is_work
 from paritrace.session.states import RankState
 
 _STATE_OF_VOTE = MappingProxyType({Kind.LOAD: RankState.LOADING, Kind.REBUILD: RankState.LOADING})
@@ -163,7 +163,8 @@ def _act(turn: Turn, message: Round) -> None:
         turn.run_to(message.step)
         _answer(turn, RoundName.ACT)
     else:
-        turn.enter(_STATE_OF_ACT.get(message.kind, turn.rank.state))
+        loading = brings_inputs(message.kind, message.body)  # as those that come alone, until they are published
+        turn.enter(RankState.LOADING if loading else _STATE_OF_ACT.get(message.kind, turn.rank.state))
         _do(turn, message)
 
 
@@ -256,11 +257,11 @@ def _take_in(turn: Turn, done: Done, *, kind: Kind) -> None:
 
 
 def _capable(turn: Turn, message: Round) -> bool:
-    needed = NEEDS.get(message.kind)
-    if needed is None or needed in turn.rank.capabilities:
-        return True
-    _refuse(turn, message.name, "not_capable", f"the workload has no {needed}")
-    return False
+    needed = {NEEDS.get(message.kind), "prepare_inputs" if message.name is RoundName.PREPARE else None} - {None}
+    missing = sorted(str(name) for name in needed if name not in turn.rank.capabilities)
+    if missing:
+        _refuse(turn, message.name, "not_capable", f"the workload has no {' and no '.join(missing)}")
+    return not missing
 
 
 def _agreed(turn: Turn, name: RoundName) -> bool:

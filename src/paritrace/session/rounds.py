@@ -2,7 +2,7 @@
 
 from types import MappingProxyType
 
-from paritrace.session.commands import LIVE, Kind
+from paritrace.session.commands import LIVE, Body, Kind
 from paritrace.session.messages import RoundName
 
 _ROUNDS = MappingProxyType(
@@ -48,9 +48,19 @@ _BOUND_OF_ROUND = MappingProxyType(
 )
 
 
-def rounds_of(kind: Kind, *, running: bool) -> tuple[RoundName, ...]:
-    """Return the rounds of a command in their order; while steps go on, all ranks park at one step first."""
+def brings_inputs(kind: Kind, body: Body) -> bool:
+    """Return whether a command changes inputs together with values: they are prepared as those of `inputs` are."""
+    return kind in {Kind.CONFIGURE, Kind.REBUILD} and "inputs" in body
+
+
+def rounds_of(kind: Kind, body: Body, *, running: bool) -> tuple[RoundName, ...]:
+    """Return the rounds of a command in their order; while steps go on, all ranks park at one step first.
+
+    Inputs are prepared before that, by whatever command they come: a vote is waited for by parked ranks (SE-6, SE-9).
+    """
     rounds = _ROUNDS.get(kind, (RoundName.VOTE, RoundName.ACT))
+    if brings_inputs(kind, body):
+        rounds = (RoundName.PREPARE, *rounds)
     if not running or not (kind in LIVE or kind is Kind.CLOSE):
         return rounds
     parked_from = 1 if rounds[0] is RoundName.PREPARE else 0

@@ -26,6 +26,7 @@ from paritrace.session.messages import (
     from_rank,
 )
 from paritrace.session.rank.serving import serve
+from paritrace.session.rounds import brings_inputs
 
 WAIT_SECONDS = 30.0  # for an answer: a loaded machine is slow, and nothing is waited for once it is there
 Message = TypeVar("Message", Answer, Ended, Beat, Joined)
@@ -164,7 +165,7 @@ class Played:
         """Vote, then act; abort where the vote is not a yes. Returns the answers."""
         self._number += 1
         answers: list[Answer] = []
-        if kind is Kind.INPUTS:
+        if kind is Kind.INPUTS or brings_inputs(kind, body or {}):
             answers.append(self.round(kind, RoundName.PREPARE, body))
             if answers[-1].verdict is not Verdict.YES:
                 return [*answers, self.round(kind, RoundName.RELEASE)]

@@ -8,7 +8,7 @@ import pytest
 
 from paritrace.session.checkpoints import keep
 from paritrace.session.commands import Kind
-from paritrace.session.messages import Answer, Beat, Ended, RoundName, Verdict
+from paritrace.session.messages import Answer, Beat, Ended, Round, RoundName, Verdict
 from paritrace.session.states import RankState
 from tests.session.rank.lines import Played
 from tests.session.rank.workloads import Resident
@@ -330,8 +330,7 @@ def test_se9_inputs_are_prepared_while_steps_go_on_then_installed_and_published(
     resident, played = session.resident, session.played
     resident.go_on.clear()
     played.begin_run(1 << 40, at=0)
-    played._number += 1
-    played.line.say(_prepare_round(played))
+    _ask_to_prepare(played, Kind.INPUTS, {"reference": {"text": "second"}})
     assert resident.preparing.wait(30)
     played.line.first(Beat, lambda beat: beat.step > 10)  # steps go on meanwhile
     resident.go_on.set()
@@ -350,17 +349,49 @@ def test_se9_inputs_are_prepared_while_steps_go_on_then_installed_and_published(
     assert played.close() == 0
 
 
-def _prepare_round(played: Played) -> Any:
-    from paritrace.session.messages import Round
+def test_se9_a_configure_prepares_its_inputs_while_steps_go_on(tmp_path: Path) -> None:
+    session = Session(tmp_path)
+    resident, played = session.resident, session.played
+    body = {"values": {"add": 3.0}, "inputs": {"text": "second"}}
+    resident.go_on.clear()
+    played.begin_run(1 << 40, at=0)
+    _ask_to_prepare(played, Kind.CONFIGURE, body)
+    assert resident.preparing.wait(30)
+    played.line.first(Beat, lambda beat: beat.step > 10)
+    resident.go_on.set()
+    prepared = played.line.first(Answer, lambda answer: answer.name is RoundName.PREPARE)
+    assert (prepared.verdict, prepared.digest) == (Verdict.YES, "digest-of-second")
+    reserved = played.round(Kind.CONFIGURE, RoundName.RESERVE).step
+    assert played.round(Kind.CONFIGURE, RoundName.PARK, step=reserved).verdict is Verdict.YES
+    assert resident.text == "first"
+    for name in (RoundName.VOTE, RoundName.ACT):
+        answer = played.round(Kind.CONFIGURE, name, body)
+        assert answer.verdict is Verdict.YES, answer
+    assert answer.facts["inputs"] == {"digest": "digest-of-second", "generation": 1}
+    assert (resident.text, resident.add) == ("second", 3.0)
+    assert played.close() == 0
 
-    return Round(
-        generation=1,
-        command_id=f"command-{played._number}",
-        kind=Kind.INPUTS,
-        epoch=played.epoch + 1,
-        name=RoundName.PREPARE,
-        body={"reference": {"text": "second"}},
-    )
+
+def test_se9_what_is_prepared_after_its_command_was_given_up_is_let_go_of(tmp_path: Path) -> None:
+    session = Session(tmp_path)
+    resident, played = session.resident, session.played
+    resident.go_on.clear()
+    _ask_to_prepare(played, Kind.CONFIGURE, {"inputs": {"text": "second"}})
+    assert resident.preparing.wait(30)
+    assert played.round(Kind.CONFIGURE, RoundName.RELEASE).verdict is Verdict.YES
+    assert session.ask(Kind.CONFIGURE, {"values": {"add": 2.0}})[-1].verdict is Verdict.YES  # after the abandoning
+    resident.go_on.set()
+    answers = session.ask(Kind.CONFIGURE, {"inputs": {"text": "third"}})
+    assert answers[-1].facts["inputs"]["digest"] == "digest-of-third"
+    assert resident.text == "third"
+    assert played.close() == 0
+
+
+def _ask_to_prepare(played: Played, kind: Kind, body: dict[str, Any]) -> None:
+    """Write the round and wait for nothing."""
+    played._number += 1
+    name, command_id = RoundName.PREPARE, f"command-{played._number}"
+    played.line.say(Round(generation=1, command_id=command_id, kind=kind, epoch=played.epoch + 1, name=name, body=body))
 
 
 def test_se24_a_schedule_holds_for_its_run_alone(tmp_path: Path) -> None:

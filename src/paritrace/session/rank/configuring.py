@@ -7,7 +7,7 @@ from msgspec import Struct, field, to_builtins
 from msgspec.structs import replace
 
 from paritrace.evidence.plain_json import is_object
-from paritrace.session.commands import Body, Reason
+from paritrace.session.commands import Body, Kind, Reason
 from paritrace.session.configuration import Given, Resolved, Setting, Source, changed_fields, needs_rebuild, resolved
 from paritrace.session.rank import supplying
 from paritrace.session.rank.place import Before, Declined, Outcome, Place, Task, digest_of
@@ -43,6 +43,7 @@ class Differing(Struct, frozen=True):
 
 def first(place: Place, stored: Mapping[str, Any] | None) -> None:
     """Resolve the configuration that the workload is built under. Raises Declined."""
+    place.declared = tuple(place.workload.config_fields()) if place.can("config_fields") else None
     given = Given(requested=place.spec.first_config, stored=stored)
     whole = _resolved(place, given)
     values = {**(stored or {}), **place.spec.first_config} if whole is None else whole.values
@@ -57,9 +58,22 @@ def told(place: Place) -> Body:
     return _told(place.resolved, place.context.plain_config, world_size=place.context.world_size)
 
 
+def prepare(task: Task) -> Outcome:
+    """Prepare the inputs on the host, while steps go on; values that cannot be are told with what is wrong of these.
+
+    The workload's own plan, which its work thread makes, is part of the vote.
+    """
+    place = task.place
+    reasons: list[Reason] = []
+    try:
+        _wanted(place, _asked(task, may_rebuild=task.kind is Kind.REBUILD))
+    except Declined as refusal:
+        reasons += refusal.reasons
+    return supplying.prepared_for(task, task.body["inputs"], besides=tuple(reasons))
+
+
 def vote(task: Task) -> Outcome:
-    """Plan the changes; with inputs these are prepared, too. Nothing changes."""
-    task.only("values", "inputs", "tolerate_unknown")
+    """Plan the changes, with the inputs that were prepared. Nothing changes."""
     return _voted(task, may_rebuild=False)
 
 
@@ -77,7 +91,6 @@ def act(task: Task) -> Outcome:
 
 def vote_rebuild(task: Task) -> Outcome:
     """Plan the whole new request; what cannot be is refused before anything is released (SE-33)."""
-    task.only("values", "inputs", "tolerate_unknown")
     return _voted(task, may_rebuild=True)
 
 
@@ -104,20 +117,40 @@ def act_rebuild(task: Task) -> Outcome:
 
 def changed(place: Place, asked: Differing) -> Change:
     """Return the configuration with what is asked for in it, planned by the workload. Raises Declined, every reason."""
-    _refuse_facts_of_inputs(place, asked.requested)
-    given = _given(place, asked)
-    whole = _resolved(place, given)
+    given, whole = _wanted(place, asked)
     now, size = place.context.plain_config, place.context.world_size
     if whole is None:
         values: Mapping[str, Any] = {**now, **(asked.stored or {}), **asked.requested}
         differing = {name: value for name, value in values.items() if name not in now or now[name] != value}
         return Change(given, None, values, size, _planned(place, differing, asked, declared=None))
     assert place.resolved is not None
-    if not asked.may_rebuild and (names := needs_rebuild(place.resolved, whole)):
-        raise Declined(*(place.reason("needs_rebuild", f"{name}: takes effect by a rebuild only") for name in names))
     differing = {name: whole.values[name] for name in changed_fields(place.resolved, whole)}
     plan = _planned(place, differing, asked, declared=whole)
     return Change(given, whole, whole.values, size, plan, notes=(*whole.notes, *(() if plan is None else plan.notes)))
+
+
+def _wanted(place: Place, asked: Differing) -> tuple[Given, Resolved | None]:
+    """What is asked for, resolved: the workload is not asked. Raises Declined, every reason."""
+    _refuse_facts_of_inputs(place, asked.requested)
+    given = _given(place, asked)
+    whole = _resolved(place, given)
+    if whole is not None and not asked.may_rebuild:
+        assert place.resolved is not None
+        if names := needs_rebuild(place.resolved, whole):
+            words = "takes effect by a rebuild only"
+            raise Declined(*(place.reason("needs_rebuild", f"{name}: {words}") for name in names))
+    return given, whole
+
+
+def _asked(task: Task, *, may_rebuild: bool) -> Differing:
+    """What the body of a command asks for. Raises Declined where it is none."""
+    place, body = task.place, task.body
+    task.only("values", "inputs", "tolerate_unknown")
+    values = body.get("values", {})
+    if not is_object(values):
+        raise Declined(place.reason("bad_values", "`values` is no object of names and values"))
+    tolerate = bool(body.get("tolerate_unknown", False))
+    return Differing(may_rebuild=may_rebuild, requested=values, tolerate_unknown=tolerate)
 
 
 def _given(place: Place, asked: Differing) -> Given:
@@ -130,7 +163,7 @@ def _given(place: Place, asked: Differing) -> Given:
             tolerate_unknown=asked.tolerate_unknown,
         )
     now = place.context.plain_config
-    owned = {one.name: now[one.name] for one in place.fields() or () if one.owned_by_request}
+    owned = {one.name: now[one.name] for one in place.declared or () if one.owned_by_request}
     return Given(requested=asked.requested, owned=owned, stored=asked.stored, tolerate_unknown=asked.tolerate_unknown)
 
 
@@ -166,29 +199,10 @@ def _told(whole: Resolved | None, values: Mapping[str, Any], *, world_size: int)
 
 
 def _voted(task: Task, *, may_rebuild: bool) -> Outcome:
-    place, body = task.place, task.body
-    reasons: list[Reason] = []
-    prepared, change = None, None
-    values = body.get("values", {})
-    if not is_object(values):
-        raise Declined(place.reason("bad_values", "`values` is no object of names and values"))
-    try:
-        if "inputs" in body:
-            prepared = supplying.prepared_set(place, body["inputs"])
-    except Declined as refusal:
-        reasons += refusal.reasons
-    try:
-        change = changed(
-            place,
-            Differing(
-                may_rebuild=may_rebuild, requested=values, tolerate_unknown=bool(body.get("tolerate_unknown", False))
-            ),
-        )
-    except Declined as refusal:
-        reasons += refusal.reasons
-    if reasons or change is None:
-        raise Declined(*reasons)
-    change = replace(change, inputs=prepared)
+    place = task.place
+    change = changed(place, _asked(task, may_rebuild=may_rebuild))
+    if "inputs" in task.body:
+        change = replace(change, inputs=task.kept())
     place.retained[task.command_id] = change
     return Outcome(digest=agreed_digest(change), notes=change.notes, facts=change.facts)
 
@@ -256,11 +270,10 @@ def _set(place: Place, change: Change, *, revision: int) -> None:
 
 
 def _resolved(place: Place, given: Given) -> Resolved | None:
-    fields = place.fields()
-    if fields is None:
+    if place.declared is None:
         return None
     size = place.spec.world_size
-    found = resolved(fields, given, asked_world_size=size, joined_world_size=place.context.world_size)
+    found = resolved(place.declared, given, asked_world_size=size, joined_world_size=place.context.world_size)
     if isinstance(found, Resolved):
         return found
     raise Declined(*(place.reason(reason.code, reason.words) for reason in found))

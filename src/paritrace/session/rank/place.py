@@ -106,6 +106,8 @@ class Place:
         self.capabilities = frozenset[str]()  # until the workload's module is imported
         self.directory = Path(spec.directory)
         self.retained: dict[str, Any] = {}  # by command: what was prepared, planned or inspected
+        self.declared: tuple[ConfigField, ...] | None = None  # what the workload declares, from the start on
+        self.preparing: set[str] = set()  # commands whose inputs are prepared now, on a thread of its own
         self.abandoned: set[str] = set()  # commands aborted while their preparation was under way
         self.given = Given()
         self.resolved: Resolved | None = None
@@ -132,10 +134,6 @@ class Place:
     def can(self, capability: str) -> bool:
         """Whether the workload has the methods of a capability."""
         return capability in self.capabilities
-
-    def fields(self) -> tuple[ConfigField, ...] | None:
-        """What the workload declares of its configuration; None where it declares nothing."""
-        return tuple(self.workload.config_fields()) if self.can("config_fields") else None
 
     def reason(self, code: str, words: str) -> Reason:
         """One reason of this rank."""

@@ -13,7 +13,7 @@ def vote(task: Task) -> Outcome:
     steps = body.get("steps")
     if not isinstance(steps, int) or steps < 1:
         raise Declined(place.reason("bad_steps", f"{steps!r} is no number of steps from 1 on"))
-    schedule = schedule_of(body.get("schedule", {}), steps=steps, fields=place.fields())
+    schedule = schedule_of(body.get("schedule", {}), steps=steps, fields=place.declared)
     if not isinstance(schedule, Schedule):
         raise Declined(*(place.reason(reason.code, reason.words) for reason in schedule))
     every = body.get("preview_every", 0)

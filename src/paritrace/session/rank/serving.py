@@ -117,6 +117,7 @@ class _Serving:
         return view_of(self._place)
 
     def prepare(self, item: Do) -> None:
+        self._place.preparing.add(item.command_id)
         threading.Thread(
             target=lambda: self.words.say(self._working.perform(item)), name="paritrace-preparing", daemon=True
         ).start()

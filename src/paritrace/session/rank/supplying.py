@@ -6,7 +6,7 @@ from typing import Any
 from msgspec import Struct
 from msgspec import json as msgspec_json
 
-from paritrace.session.commands import Body
+from paritrace.session.commands import Body, Reason
 from paritrace.session.rank.place import MAX_LINES, Declined, InputsHeld, Outcome, Place, Task, bounded
 from paritrace.session.workload import InputSet, Refusal
 
@@ -23,14 +23,38 @@ class _Manifest(Struct, frozen=True):
 
 def prepare(task: Task) -> Outcome:
     """Read a candidate on the host, while steps go on. Ranks that prepared different sets refuse by its digest."""
-    place = task.place
     task.only("reference")
-    prepared = prepared_set(place, task.body.get("reference"))
-    if task.command_id in place.abandoned:
-        place.abandoned.discard(task.command_id)
-        raise Declined(place.reason("abandoned", "the command was given up meanwhile"))
-    place.retained[task.command_id] = prepared
+    return prepared_for(task, task.body.get("reference"))
+
+
+def prepared_for(task: Task, reference: object, *, besides: tuple[Reason, ...] = ()) -> Outcome:
+    """Prepare a candidate and keep it for the next round of its command, on the thread that prepares.
+
+    `besides`: what else is wrong with the command; it is told with what is wrong with the inputs. Raises Declined.
+    """
+    place, command_id = task.place, task.command_id
+    try:
+        prepared = prepared_set(place, reference)
+        if not besides:
+            place.retained[command_id] = prepared
+    except Declined as refusal:
+        besides = (*refusal.reasons, *besides)
+    finally:
+        place.preparing.discard(command_id)
+    if command_id in place.abandoned:  # looked at once it is kept: whoever abandons it lets go of it after saying so
+        place.abandoned.discard(command_id)
+        place.retained.pop(command_id, None)
+        besides = (*besides, place.reason("abandoned", "the command was given up meanwhile"))
+    if besides:
+        raise Declined(*besides)
     return Outcome(digest=prepared.digest, notes=prepared.notes, facts=report(prepared))
+
+
+def abandon(place: Place, command_id: str) -> None:
+    """Let go of what was prepared; of what is being prepared, once it is there."""
+    if command_id in place.preparing:
+        place.abandoned.add(command_id)
+    place.retained.pop(command_id, None)
 
 
 def vote(task: Task) -> Outcome:

@@ -24,8 +24,10 @@ _DOES: MappingProxyType[tuple[Kind, RoundName], Callable[[Task], Outcome]] = Map
     {
         (Kind.RUN, RoundName.VOTE): running.vote,
         (Kind.STOP, RoundName.ACT): stop,
+        (Kind.CONFIGURE, RoundName.PREPARE): configuring.prepare,
         (Kind.CONFIGURE, RoundName.VOTE): configuring.vote,
         (Kind.CONFIGURE, RoundName.ACT): configuring.act,
+        (Kind.REBUILD, RoundName.PREPARE): configuring.prepare,
         (Kind.REBUILD, RoundName.VOTE): configuring.vote_rebuild,
         (Kind.REBUILD, RoundName.ACT): configuring.act_rebuild,
         (Kind.SAVE, RoundName.VOTE): saving.vote,
@@ -83,8 +85,7 @@ class Working:
 def _abort(task: Task) -> Outcome:
     """Let go of what this command prepared, planned or inspected."""
     place = task.place
-    if place.retained.pop(task.command_id, None) is None and task.kind is Kind.INPUTS:
-        place.abandoned.add(task.command_id)  # its preparation may be under way; what it brings is let go of then
+    supplying.abandon(place, task.command_id)
     if task.kind is Kind.SAVE:
         saving.undo(task)
     running.discard(place)  # of no other command: a run is admitted, or aborted, before there is a next one
