@@ -11,6 +11,7 @@ import click
 
 from docs.figures import with_figures, with_peers, with_placed
 from docs.protocol import protocol_page, protocol_schemas
+from docs.session_api import document_text, session_api_page
 from paritrace.cli.entry import COMMANDS, PROGRAM, load_command, paritrace
 from paritrace.cli.options import options_by_key
 from paritrace.cli.schema import FORMATS, schema_text
@@ -130,6 +131,8 @@ def pages() -> dict[Path, str]:
         REFERENCE / "cli.md": command_line_page(),
         REFERENCE / "vocabulary.md": vocabulary_page(),
         REFERENCE / "protocol.md": protocol_page(),
+        REFERENCE / "session-api.md": session_api_page(),
+        REFERENCE / "session-api.json": document_text(),
         README: readme,
         PLANTED: with_placed(PLANTED.read_text(encoding="utf-8")),
         PEERS: with_peers(PEERS.read_text(encoding="utf-8")),

@@ -15,9 +15,9 @@ class Schemas:
         schemas, self._components = msgspec.json.schema_components(tuple(kinds), ref_template=REFERENCE)
         self._of = dict(zip(kinds, schemas, strict=True))
 
-    def answer_with(self, kind: type, /, *, status: int = 200) -> dict[int | str, dict[str, Any]]:
-        """Return what FastAPI documents as an answer of a route."""
-        return {status: {"description": kind.__name__, "content": self._content(kind)}}
+    def answer_with(self, *kinds: type, status: int = 200) -> dict[int | str, dict[str, Any]]:
+        """Return what FastAPI documents as an answer of a route: one of these records."""
+        return {status: {"description": " or ".join(kind.__name__ for kind in kinds), "content": self._content(*kinds)}}
 
     def asked_with(self, kind: type, /) -> dict[str, Any]:
         """Return what FastAPI documents as the body of a route's request."""
@@ -30,5 +30,6 @@ class Schemas:
             "components": {**components, "schemas": {**components.get("schemas", {}), **self._components}}
         }
 
-    def _content(self, kind: type) -> dict[str, Any]:
-        return {"application/json": {"schema": self._of[kind]}}
+    def _content(self, *kinds: type) -> dict[str, Any]:
+        schemas = [self._of[kind] for kind in kinds]
+        return {"application/json": {"schema": schemas[0] if len(schemas) == 1 else {"oneOf": schemas}}}

@@ -11,7 +11,8 @@ from starlette.exceptions import HTTPException
 from starlette.middleware.trustedhost import TrustedHostMiddleware
 
 from paritrace import __version__
-from paritrace.errors import EvidenceError, HostError, InternalError, Outcome, ParitraceError, RequestError
+from paritrace.errors import ParitraceError, RequestError
+from paritrace.loopback.faults import known_error, status_of
 from paritrace.loopback.tokens import HOSTS
 from paritrace.web import api, inference_api
 from paritrace.web.comparison_pages import ComparisonPages
@@ -25,8 +26,8 @@ from paritrace.web.rendering import page
 from paritrace.web.schemas import with_components
 from paritrace.web.timelines import Timelines, origin_of
 
-NOT_FOUND = frozenset(
-    {
+NOT_FOUND = dict.fromkeys(
+    (
         "no_such_page",
         "no_such_id",
         "no_calls_table",
@@ -34,7 +35,8 @@ NOT_FOUND = frozenset(
         "not_found",
         "no_such_figure",
         "no_such_request",
-    }
+    ),
+    404,
 )
 
 
@@ -74,38 +76,16 @@ async def _answered(request: Request, error: Exception) -> Response:
     """An error as the answer that was asked for: a page, or the document of SU-4."""
     known = _known(error)
     told = {"code": known.code, "kind": known.outcome.value, "message": known.message, "fix": known.fix}
-    status = _status(known)
+    status = status_of(known, NOT_FOUND)
     if request.url.path.startswith("/api/"):
         return JSONResponse({"ok": False, "error": told}, status)
     return HTMLResponse(page("error.html", {"error": known}, title=known.code, nav=(HOME,)), status)
 
 
 def _known(error: Exception) -> ParitraceError:
-    match error:
-        case ParitraceError():
-            return error
-        case HTTPException():
-            return NO_SUCH_PAGE
-        case RequestValidationError():
-            first = error.errors()[0]
-            where = ".".join(str(part) for part in first["loc"])
-            return RequestError(f"{where}: {first['msg']}", code="bad_filter", fix="correct the address")
-        case _:
-            return InternalError(
-                f"a fault of paritrace itself: {type(error).__name__}: {error}",
-                code="internal",
-                fix="run paritrace view with --debug and report what it prints",
-                outcome=Outcome.FAILED,
-            )
-
-
-def _status(error: ParitraceError) -> int:
-    if error.code in NOT_FOUND:
-        return 404
-    match error:
-        case RequestError():
-            return 400
-        case EvidenceError() | HostError():
-            return 409
-        case _:
-            return 500
+    return known_error(
+        error,
+        missing=NO_SUCH_PAGE,
+        invalid=lambda words: RequestError(words, code="bad_filter", fix="correct the address"),
+        report="run paritrace view with --debug and report what it prints",
+    )

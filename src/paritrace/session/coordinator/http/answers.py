@@ -5,11 +5,12 @@ from types import MappingProxyType
 from msgspec import json as msgspec_json
 from starlette.responses import Response
 
-from paritrace.errors import EvidenceError, HostError, ParitraceError, RequestError
+from paritrace.errors import ParitraceError
+from paritrace.loopback.faults import status_of
 from paritrace.session.api_records import ErrorTold, Trouble
 
 _ENCODER = msgspec_json.Encoder()
-_STATUS = MappingProxyType(
+STATUS = MappingProxyType(
     {
         "wrong_token": 401,
         "foreign_origin": 403,
@@ -32,17 +33,4 @@ def answer(record: object, *, status: int = 200) -> Response:
 def trouble(error: ParitraceError) -> Response:
     """Return an error as the document that every command prints in place of a result."""
     told = ErrorTold(error.code, error.outcome.value, error.message, error.fix, error.details)
-    return answer(Trouble(told), status=_status(error))
-
-
-def _status(error: ParitraceError) -> int:
-    found = _STATUS.get(error.code)
-    if found is not None:
-        return found
-    match error:
-        case RequestError():
-            return 400
-        case EvidenceError() | HostError():
-            return 409
-        case _:
-            return 500
+    return answer(Trouble(told), status=status_of(error, STATUS))

@@ -1,10 +1,10 @@
-"""Stands before every route: the token, foreign pages, the size of a body (SE-17)."""
+"""Stands before every route: the host, the token, foreign pages, the size of a body (SE-17)."""
 
 from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from paritrace.errors import ParitraceError, RequestError
-from paritrace.loopback.tokens import bearer, same
+from paritrace.loopback.tokens import HOSTS, bearer, same
 from paritrace.session.coordinator.http.answers import trouble
 
 MOST_BODY_BYTES = 1 << 20  # a command is some hundred bytes; a schedule with ten thousand points is a third of this
@@ -28,6 +28,12 @@ class Guard:
         await self._app(scope, _Limited(receive).receive, send)
 
     def _refused(self, headers: Headers) -> ParitraceError | None:
+        if headers.get("host", "").partition(":")[0] not in HOSTS:
+            return RequestError(
+                "the request names another host than this machine's own",
+                code="foreign_host",
+                fix="ask the address that session.json has",
+            )
         if "origin" in headers or headers.get("sec-fetch-site", "none") != "none":
             return RequestError(
                 "a page in a browser asks", code="foreign_origin", fix="ask from a program, with the session's token"

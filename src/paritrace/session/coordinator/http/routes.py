@@ -2,7 +2,8 @@
 
 import asyncio
 import uuid
-from typing import Annotated, Any, TypeVar
+from collections.abc import Awaitable, Callable
+from typing import Annotated, TypeVar
 
 import msgspec
 from fastapi import APIRouter, Header, Path, Query, Request
@@ -22,13 +23,14 @@ from paritrace.session.api_records import (
     LeaseRequest,
     Returned,
     Told,
-    Trouble,
     Withdrawal,
 )
 from paritrace.session.bodies import checked_body
 from paritrace.session.commands import Command, Kind
+from paritrace.session.configuration import KeptConfig
 from paritrace.session.coordinator.desk import Desk
 from paritrace.session.coordinator.http.answers import answer
+from paritrace.session.coordinator.http.described import ASKED, BY_ID, LEASE, READ, Described
 from paritrace.session.coordinator.ledger import Waiting
 from paritrace.session.coordinator.ring import MOST_AT_ONCE
 from paritrace.session.opening import read_journal
@@ -37,12 +39,6 @@ from paritrace.session.status import Status
 Record = TypeVar("Record")
 
 LONGEST_WAIT_SECONDS = 60.0  # of one answer; whoever waits longer asks again by the id, and is not cut off by a proxy
-RECORDS = (
-    Status, Events, Told, DryRun, BoundsTable, JournalPage, LeaseGiven, Health, Trouble,
-    Ask, Withdrawal, LeaseRequest, Returned,
-)  # fmt: skip
-READ, BY_ID, LEASE = "read", "by id", "lease"
-"""Idempotency: reads change nothing; a command with the same id is done once; a lease is renewed by showing it."""
 
 Wait = Annotated[float, Query(ge=0, le=LONGEST_WAIT_SECONDS, description="Seconds to wait for it")]
 Lease = Annotated[str | None, Header(alias="Paritrace-Lease", max_length=100, description="The writer lease, if held")]
@@ -50,42 +46,29 @@ Revision = Annotated[int, Path(ge=0, le=2**53)]
 CommandId = Annotated[str, Path(pattern=r"^[A-Za-z0-9._-]{1,128}$")]
 
 
-class _Documented:
-    """What the OpenAPI document says of a route: the record it answers with, its errors, its idempotency class."""
-
-    def __init__(self, schemas: Schemas) -> None:
-        self._schemas = schemas
-
-    def __call__(self, kind: type, idempotency: str, *, asked: type | None = None) -> dict[str, Any]:
-        extra: dict[str, Any] = {"x-idempotency": idempotency}
-        if asked is not None:
-            extra |= self._schemas.asked_with(asked)
-        wrong = [self._schemas.answer_with(Trouble, status=status) for status in (400, 401)]
-        return {"responses": self._schemas.answer_with(kind) | wrong[0] | wrong[1], "openapi_extra": extra}
-
-
 def routes(desk: Desk, schemas: Schemas, /) -> APIRouter:
     """Return the routes over a desk."""
     api = APIRouter(prefix="/v1")
-    documented = _Documented(schemas)
-    _reading(api, desk, documented)
-    _commanding(api, desk, documented)
+    described = Described(schemas)
+    _reading(api, desk, described)
+    _commanding(api, desk, described)
+    _leasing(api, desk, described)
     return api
 
 
-def _reading(api: APIRouter, desk: Desk, documented: _Documented) -> None:
+def _reading(api: APIRouter, desk: Desk, described: Described) -> None:
     # longer than 40 lines: one route after the other, each of some lines
-    @api.get("/health", summary="Says that the server answers", **documented(Health, READ))
+    @api.get("/health", summary="Says that the server answers", **described(Health, idempotency=READ))
     async def health(request: Request) -> Response:
         _require_known(request)
         return answer(Health())
 
-    @api.get("/status", summary="The session at this moment", **documented(Status, READ))
+    @api.get("/status", summary="The session at this moment", **described(Status, idempotency=READ, errors=(503,)))
     async def status(request: Request) -> Response:
         _require_known(request)
         return answer(desk.status())
 
-    @api.get("/events", summary="What happened after a cursor", **documented(Events, READ))
+    @api.get("/events", summary="What happened after a cursor", **described(Events, idempotency=READ))
     async def events(
         request: Request,
         cursor: Annotated[int, Query(ge=0, le=2**53)] = 0,
@@ -97,22 +80,32 @@ def _reading(api: APIRouter, desk: Desk, documented: _Documented) -> None:
             await desk.ring.wait(cursor, seconds=wait_seconds)
         return answer(desk.ring.since(cursor, limit=limit))
 
-    @api.get("/bounds", summary="Every wait, with its reason", **documented(BoundsTable, READ))
+    @api.get("/bounds", summary="Every wait, with its reason", **described(BoundsTable, idempotency=READ))
     async def bounds(request: Request) -> Response:
         _require_known(request)
         return answer(BoundsTable(desk.bounds))
 
-    @api.get("/config", summary="The present configuration", **documented(Health, READ))
+    @api.get(
+        "/config", summary="The present configuration", **described(KeptConfig, idempotency=READ, errors=(404, 503))
+    )
     def config(request: Request) -> Response:
         _require_known(request)
         return Response(desk.config(None), media_type="application/json")
 
-    @api.get("/config/{revision}", summary="The configuration of a revision", **documented(Health, READ))
+    @api.get(
+        "/config/{revision}",
+        summary="The configuration of a revision",
+        **described(KeptConfig, idempotency=READ, errors=(404,)),
+    )
     def config_of(request: Request, revision: Revision) -> Response:
         _require_known(request)
         return Response(desk.config(revision), media_type="application/json")
 
-    @api.get("/journal", summary="Lines of the journal after a number", **documented(JournalPage, READ))
+    @api.get(
+        "/journal",
+        summary="Lines of the journal after a number",
+        **described(JournalPage, idempotency=READ, errors=(409,)),
+    )
     def journal(
         request: Request,
         after: Annotated[int, Query(ge=0, le=2**53)] = 0,
@@ -123,17 +116,64 @@ def _reading(api: APIRouter, desk: Desk, documented: _Documented) -> None:
         return answer(JournalPage(tuple(lines[:limit]), len(lines) > limit))
 
 
-def _commanding(api: APIRouter, desk: Desk, documented: _Documented) -> None:
+def _commanding(api: APIRouter, desk: Desk, described: Described) -> None:
     # longer than 40 lines: one route after the other, each of some lines
-    @api.get("/commands/{command_id}", summary="How a command stands", **documented(Told, READ))
+    @api.get(
+        "/commands/{command_id}",
+        summary="How a command stands",
+        **described(Told, idempotency=READ, unsettled=True, errors=(404,)),
+    )
     async def told(request: Request, command_id: CommandId, wait_seconds: Wait = 0.0) -> Response:
         _require_known(request)
         return await _told(command_id, desk.find(command_id), seconds=wait_seconds)
 
-    @api.post("/commands/{kind}", summary="Ask a command", **documented(Told, BY_ID, asked=Ask))
+    for kind in Kind:
+        api.add_api_route(
+            f"/commands/{kind.value}",
+            _asking(desk, kind),
+            methods=["POST"],
+            name=kind.value,
+            summary=f"Ask for {kind.value}",
+            **described(Told, DryRun, idempotency=BY_ID, asked=ASKED[kind], unsettled=True, errors=(409, 423, 503)),
+        )
+
+    @api.post(
+        "/withdrawals",
+        summary="Give a command up",
+        **described(Told, idempotency=BY_ID, asked=Withdrawal, unsettled=True, errors=(404, 423)),
+    )
+    async def withdraw(request: Request, wait_seconds: Wait = 0.0, lease: Lease = None) -> Response:
+        _require_known(request)
+        command_id = (await _body(request, Withdrawal)).id
+        return await _told(command_id, desk.withdraw(command_id, lease=lease), seconds=wait_seconds)
+
+
+def _leasing(api: APIRouter, desk: Desk, described: Described) -> None:
+    @api.post(
+        "/lease",
+        summary="Take or renew the writer lease",
+        **described(LeaseGiven, idempotency=LEASE, asked=LeaseRequest, errors=(423,)),
+    )
+    async def take(request: Request) -> Response:
+        _require_known(request)
+        return answer(desk.lease.take(await _body(request, LeaseRequest)))
+
+    @api.post(
+        "/lease/return",
+        summary="Give the lease back",
+        **described(Health, idempotency=LEASE, asked=Returned, errors=(423,)),
+    )
+    async def give_back(request: Request) -> Response:
+        _require_known(request)
+        desk.lease.give_back((await _body(request, Returned)).lease)
+        return answer(Health())
+
+
+def _asking(desk: Desk, kind: Kind) -> Callable[..., Awaitable[Response]]:
+    """The route that asks commands of one kind."""
+
     async def ask(
         request: Request,
-        kind: Kind,
         wait_seconds: Wait = 0.0,
         dry_run: Annotated[bool, Query(description="Only say what would become of it; answers with DryRun")] = False,
         lease: Lease = None,
@@ -148,22 +188,7 @@ def _commanding(api: APIRouter, desk: Desk, documented: _Documented) -> None:
             return answer(DryRun(tried.would, tried.reasons))
         return await _told(command.id, desk.ask(command, lease=lease), seconds=wait_seconds)
 
-    @api.post("/withdrawals", summary="Give a command up", **documented(Told, BY_ID, asked=Withdrawal))
-    async def withdraw(request: Request, wait_seconds: Wait = 0.0, lease: Lease = None) -> Response:
-        _require_known(request)
-        command_id = (await _body(request, Withdrawal)).id
-        return await _told(command_id, desk.withdraw(command_id, lease=lease), seconds=wait_seconds)
-
-    @api.post("/lease", summary="Take or renew the writer lease", **documented(LeaseGiven, LEASE, asked=LeaseRequest))
-    async def take(request: Request) -> Response:
-        _require_known(request)
-        return answer(desk.lease.take(await _body(request, LeaseRequest)))
-
-    @api.post("/lease/return", summary="Give the lease back", **documented(Health, LEASE, asked=Returned))
-    async def give_back(request: Request) -> Response:
-        _require_known(request)
-        desk.lease.give_back((await _body(request, Returned)).lease)
-        return answer(Health())
+    return ask
 
 
 async def _told(command_id: str, waiting: Waiting, *, seconds: float) -> Response:
