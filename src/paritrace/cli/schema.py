@@ -91,13 +91,26 @@ FORMATS = {
     "catalog": Format(("paritrace.runs.catalog:Catalog",), "`runs ls --json`"),
     "run-summary": Format(("paritrace.runs.showing:RunSummary",), "`runs show --json`"),
     "session": Format(("paritrace.session.directory:SessionRecord",), "session.json of a resident session's directory"),
+    "session-checkpoint": Format(
+        ("paritrace.session.checkpoint_records:Manifest",), "manifest.json of a session's checkpoint"
+    ),
     "session-comparison": Format(
         ("paritrace.session.segment_comparison:SegmentComparison",), "`compare DIR DIR --json` of two sessions"
     ),
     "session-config": Format(
         ("paritrace.session.configuration:KeptConfig",), "configs/REVISION.json of a session: each value and its source"
     ),
+    "session-failure": Format(
+        ("paritrace.session.failure:FailureReport",), "failures/G.json of a session: how generation G failed"
+    ),
+    "session-inputs": Format(
+        ("paritrace.session.kept_records:InputsManifest",), "inputs/DIGEST.json of a session: everything that was read"
+    ),
     "session-journal": Format(("paritrace.session.journal:Line",), "one line of a session's journal.jsonl"),
+    "session-preview": Format(("paritrace.session.kept_records:PreviewRecord",), "preview.json of a session's preview"),
+    "session-rendezvous": Format(
+        ("paritrace.session.engines.rendezvous:Rendezvous",), "rendezvous.json: where ranks join a session"
+    ),
     "session-status": Format(("paritrace.session.status:Status",), "`session status --json`"),
     "store-bundle": Format(("paritrace.store.records:Manifest",), "manifest.json, the first member of a bundle"),
     "store-receipt": Format(("paritrace.store.records:Receipt",), "receipt-*.json of a rank in a store"),

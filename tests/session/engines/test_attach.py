@@ -7,7 +7,9 @@ from pathlib import Path
 
 import msgspec
 import pytest
+from jsonschema import Draft202012Validator
 
+from paritrace.cli.schema import schema_text
 from paritrace.errors import HostError, RequestError
 from paritrace.process.stop_facts import Exited, Signalled
 from paritrace.session.engines.attach import AttachEngine
@@ -22,6 +24,7 @@ CHILD = "import sys; from tests.session.engines.serves import dial_in; sys.exit(
 class Launched(Ranks):
     """Ranks that this test starts, as a launcher does, and waits for."""
 
+import json
     def __init__(self, engine: AttachEngine, folder: Path) -> None:
         super().__init__(engine, spec_in(folder))
         self.attach = engine
@@ -97,6 +100,8 @@ class TestAttach(Conformance):
 
     def test_se16_the_rendezvous_is_its_owners_alone_and_gone_at_the_end(self, ranks: Launched, tmp_path: Path) -> None:
         assert (tmp_path / NAME).stat().st_mode & 0o777 == 0o600
+        schema = Draft202012Validator(json.loads(schema_text("session-rendezvous")))
+        schema.validate(json.loads((tmp_path / NAME).read_bytes()))
         ranks.engine.close()
         with pytest.raises(RequestError) as caught:
             rendezvous_in(tmp_path)

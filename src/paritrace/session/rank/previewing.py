@@ -5,16 +5,15 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from msgspec import convert
 from msgspec import json as msgspec_json
 
 from paritrace.session.checkpoints import discard
 from paritrace.session.commands import Body
+from paritrace.session.kept_records import PREVIEW_RECORD, PREVIEWS, PreviewRecord
 from paritrace.session.rank import saving
 from paritrace.session.rank.place import Declined, Outcome, Place, Task
 
-PREVIEWS = "previews"
-FORMAT, VERSION = "paritrace-session-preview", "1.0"
-RECORD = "preview.json"  # of each folder: its files and what the state was, written last
 _ENCODER = msgspec_json.Encoder(order="sorted")
 
 
@@ -95,8 +94,8 @@ def _render(place: Place, staging: Path, facts: Body, written: Callable[[], tupl
 
 
 def _publish(place: Place, staging: Path, facts: Body, names: tuple[str, ...]) -> None:
-    record = {"format": FORMAT, "version": VERSION, **facts, "files": sorted(str(name) for name in names)}
-    place.files.replace(staging / RECORD, _ENCODER.encode(record))
+    record = convert({**facts, "files": sorted(str(name) for name in names)}, PreviewRecord)
+    place.files.replace(staging / PREVIEW_RECORD, _ENCODER.encode(record))
     place.files.publish_folder(staging, place.directory / PREVIEWS / str(facts["generation"]))
     place.preview = facts
 

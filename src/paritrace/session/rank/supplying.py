@@ -3,22 +3,14 @@
 from pathlib import Path
 from typing import Any
 
-from msgspec import Struct
 from msgspec import json as msgspec_json
 
 from paritrace.session.commands import Body, Reason
+from paritrace.session.kept_records import INPUTS, InputsManifest
 from paritrace.session.rank.place import MAX_LINES, Declined, InputsHeld, Outcome, Place, Task, bounded
 from paritrace.session.workload import InputSet, Refusal
 
-INPUTS = "inputs"
-FORMAT, VERSION = "paritrace-session-inputs", "1.0"
 _ENCODER = msgspec_json.Encoder(order="sorted")
-
-
-class _Manifest(Struct, frozen=True):
-    """What is read of a manifest of inputs."""
-
-    reference: Body | None = None
 
 
 def prepare(task: Task) -> Outcome:
@@ -133,9 +125,8 @@ def hold(place: Place, known: InputSet | None, *, generation: int) -> None:
     """These are the inputs now; rank 0 writes the manifest of everything that was read, under its digest (SE-23)."""
     place.inputs = InputsHeld(generation=generation, known=known)
     if known is not None and place.rank == 0:
-        manifest: Body = {"format": FORMAT, "version": VERSION, "digest": known.digest, "entries": known.entries}
-        manifest |= {"facts": known.facts, "notes": known.notes}
-        manifest["reference"] = place.prepared_from.get(known.digest) or _reference_of(place, known.digest)
+        reference = place.prepared_from.get(known.digest) or _reference_of(place, known.digest)
+        manifest = InputsManifest(known.digest, known.entries, known.facts, known.notes, reference)
         place.files.replace(_path_of(place, known.digest), _ENCODER.encode(manifest))
 
 
@@ -154,7 +145,7 @@ def report(prepared: InputSet) -> Body:
 def _reference_of(place: Place, digest: str) -> Body | None:
     """What inputs were prepared from, as their manifest says; None where there is none."""
     data = place.files.read_if_present(_path_of(place, digest))
-    return None if data is None else msgspec_json.decode(data, type=_Manifest).reference
+    return None if data is None else msgspec_json.decode(data, type=InputsManifest).reference
 
 
 def _path_of(place: Place, digest: str) -> Path:
