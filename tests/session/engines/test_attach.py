@@ -1,3 +1,4 @@
+import json
 import os
 import subprocess
 import sys
@@ -24,7 +25,6 @@ CHILD = "import sys; from tests.session.engines.serves import dial_in; sys.exit(
 class Launched(Ranks):
     """Ranks that this test starts, as a launcher does, and waits for."""
 
-import json
     def __init__(self, engine: AttachEngine, folder: Path) -> None:
         super().__init__(engine, spec_in(folder))
         self.attach = engine
