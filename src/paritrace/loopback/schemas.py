@@ -19,9 +19,9 @@ class Schemas:
         """Return what FastAPI documents as an answer of a route: one of these records."""
         return {status: {"description": " or ".join(kind.__name__ for kind in kinds), "content": self._content(*kinds)}}
 
-    def asked_with(self, kind: type, /) -> dict[str, Any]:
+    def asked_with(self, kind: type, /, *, required: bool) -> dict[str, Any]:
         """Return what FastAPI documents as the body of a route's request."""
-        return {"requestBody": {"required": True, "content": self._content(kind)}}
+        return {"requestBody": {"required": required, "content": self._content(kind)}}
 
     def with_components(self, document: dict[str, Any], /) -> dict[str, Any]:
         """Return an OpenAPI document with the records it refers to."""

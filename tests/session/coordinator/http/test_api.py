@@ -43,8 +43,10 @@ def test_se17_another_host_name_is_refused(client: TestClient) -> None:
 
 
 def test_se17_a_verb_that_does_not_exist_has_no_route(client: TestClient) -> None:
-    answer = client.post("/v1/commands/nothing", json={})
+    answer = client.post("/v1/commands/nothing/", json={})
     assert (answer.status_code, code(answer)) == (404, "no_such_route")
+    answer = client.post("/v1/commands/nothing", json={})  # by whose id a result could be asked for
+    assert (answer.status_code, code(answer)) == (405, "wrong_method")
 
 
 def test_se17_a_command_is_asked_and_its_reply_comes_back(client: TestClient, room: Room) -> None:

@@ -181,6 +181,8 @@ def test_se17_every_verb_has_a_route_and_the_body_it_takes(document: Document) -
         assert set(schema_of_body(document, kind)["properties"]) == set(body), "each key is tried"
         checked_body(kind, body)
         assert not validator.is_valid({"body": {**body, "unknown": 1}})
+        needed = document["paths"][f"/v1/commands/{kind.value}"]["post"]["requestBody"]["required"]
+        assert needed == (kind in {Kind.RUN, Kind.LOAD, Kind.INPUTS, Kind.CAPTURE})
 
 
 def test_se17_every_route_says_how_often_it_may_be_asked_and_asks_for_the_token(document: Document) -> None:

@@ -17,6 +17,7 @@ STATUS = MappingProxyType(
         "no_such_route": 404,
         "no_such_command": 404,
         "no_such_revision": 404,
+        "wrong_method": 405,
         "command_id_taken": 409,
         "body_too_large": 413,
         "lease_held": 423,

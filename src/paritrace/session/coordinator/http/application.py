@@ -23,7 +23,14 @@ DOCUMENT = "/v1/openapi.json"
 def application(desk: Desk, /, *, token: str) -> FastAPI:
     """Return the application over a desk; only who shows the token is answered."""
     schemas = Schemas(RECORDS)
-    made = FastAPI(title="paritrace session", version=API_VERSION, docs_url=None, redoc_url=None, openapi_url=DOCUMENT)
+    made = FastAPI(
+        title="paritrace session",
+        version=API_VERSION,
+        docs_url=None,
+        redoc_url=None,
+        openapi_url=DOCUMENT,
+        redirect_slashes=False,
+    )
     made.include_router(routes(desk, schemas))
     for kind in (Exception, ParitraceError, HTTPException, RequestValidationError):
         made.add_exception_handler(kind, _answered)
@@ -44,8 +51,11 @@ async def _answered(_request: Request, error: Exception) -> Response:
 
 
 def _known(error: Exception) -> ParitraceError:
-    status = error.status_code if isinstance(error, HTTPException) else 404
-    missing = RequestError(f"no such route ({status})", code="no_such_route", fix=f"see {DOCUMENT} for what there is")
+    missing = (
+        RequestError("this route has no such method", code="wrong_method", fix=f"see {DOCUMENT} for those it has")
+        if isinstance(error, HTTPException) and error.status_code == 405
+        else RequestError("there is no such route", code="no_such_route", fix=f"see {DOCUMENT} for what there is")
+    )
     return known_error(
         error,
         missing=missing,

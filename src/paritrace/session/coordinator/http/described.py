@@ -96,7 +96,8 @@ class Described:
             responses |= self._schemas.answer_with(Trouble, status=status)
         extra: dict[str, Any] = {"x-idempotency": idempotency}
         if asked is not None:
-            extra |= self._schemas.asked_with(asked)
+            needed = any(one.required for one in msgspec.structs.fields(asked))
+            extra |= self._schemas.asked_with(asked, required=needed)
         return {"responses": responses, "openapi_extra": extra}
 
 
