@@ -10,13 +10,13 @@ import httpx2
 import pytest
 from msgspec import Struct
 
-from paritrace.errors import RequestError
+from paritrace.errors import HostError, RequestError
 from paritrace.inference.appending import append_import, init
 from paritrace.inference.artifact import Events, place_of
 from paritrace.inference.context import ClockKind, CollectionMode, Context, ContextFacts, Provenance
 from paritrace.inference.importers.client_sse import MOST_EVENT_BYTES
 from paritrace.inference.importing import Imported
-from paritrace.inference.proxy.exchange import Recorder
+from paritrace.inference.proxy.exchange import Exchange, Recorder
 from paritrace.inference.proxy.forwarding import Forwarding, Upstream
 from paritrace.inference.proxy.recording import Writer
 from paritrace.inference.proxy.serving import upstream_of
@@ -227,6 +227,34 @@ def test_content_is_kept_only_where_it_was_asked_for(tmp_path: Path) -> None:
     (request,) = written(tmp_path)
     assert json.loads(request.metadata["content"]["request"]["text"]) == STREAM
     assert request.metadata["content"]["response"]["text"].endswith("[DONE]\n\n")
+
+
+def test_a_client_is_served_where_nothing_can_be_written_and_where_nothing_can_be_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """P6: a full disk, and an event that cannot even be made."""
+    recorder, _ = recorded(tmp_path)
+
+    def full(_imported: Imported) -> object:
+        raise HostError("write: No space left on device", code="disk_full", fix="free space")
+
+    writer = Writer(full, context=recorder.context, producer="proxy")
+    writer.start()
+    with ExitStack() as opened:
+        upstream = opened.enter_context(running(Served()))
+        url = opened.enter_context(running(Forwarding(Upstream(upstream), recorder=recorder, writer=writer)))
+        assert httpx2.post(url + CHAT, json=STREAM).text.endswith("data: [DONE]\n\n")
+        monkeypatch.setattr(Exchange, "timings", lambda _self: 1 / 0)
+        assert httpx2.post(url + CHAT, json=STREAM).text.endswith("data: [DONE]\n\n")
+    writer.close()
+    assert isinstance(writer.failure, HostError)
+    assert writer.num_unwritten == 4  # two beginnings, one end, one loss
+
+
+def test_a_number_that_no_field_holds_is_kept_as_text(through: Through) -> None:
+    httpx2.post(through.url + CHAT, json=STREAM | {"max_tokens": 10**30})
+    (found,) = through.requests()
+    assert found.metadata["asked"]["max_tokens"] == str(10**30)
 
 
 def test_a_request_under_way_is_told_before_it_ends(through: Through) -> None:

@@ -1,9 +1,13 @@
 """What the writer does where the artifact does not take events, and where too many come (IN-15, P4, P5)."""
 
+import errno
 import threading
 import time
+from collections.abc import Callable
 
-from paritrace.errors import EvidenceError
+import pytest
+
+from paritrace.errors import EvidenceError, HostError
 from paritrace.evidence.ids import Ref
 from paritrace.inference.context import ClockKind, CollectionMode, Context, ContextFacts, Provenance
 from paritrace.inference.importing import Imported
@@ -31,22 +35,28 @@ def event(number: int) -> Stage:
 
 
 class Artifact:
-    """Takes what is appended; refuses the first times, and waits at a gate, where it is told to."""
+    """Takes what is appended; refuses the first times, or events of one id, and waits at a gate, as it is told."""
 
-    def __init__(self, *, refuses: int = 0) -> None:
+    def __init__(
+        self,
+        *,
+        refuses: int = 0,
+        error: Callable[[], Exception] = lambda: EvidenceError("torn", code="torn_tail", fix="recover it"),
+        never: str | None = None,
+    ) -> None:
         self.events: list[Observation] = []
         self.gate = threading.Event()
         self.gate.set()
         self.asked = threading.Event()
-        self._refuses = refuses
+        self._refuses, self._error, self._never = refuses, error, never
 
     def append(self, imported: Imported) -> None:
         self.asked.set()
         self.gate.wait(20)
         taken = list(imported.events)
-        if self._refuses:
-            self._refuses -= 1
-            raise EvidenceError("torn", code="torn_tail", fix="recover it")
+        if self._refuses or self._never in {one.event_id for one in taken}:
+            self._refuses -= bool(self._refuses)
+            raise self._error()
         self.events += taken
 
 
@@ -96,7 +106,7 @@ def test_what_was_never_taken_is_told_at_the_end() -> None:
     writer.take(event(1))
     writer.close()
     assert writer.num_unwritten == 1
-    assert writer.failure is not None
+    assert isinstance(writer.failure, EvidenceError)
     assert writer.failure.code == "torn_tail"
 
 
@@ -116,3 +126,57 @@ def test_beyond_the_bound_events_are_dropped_counted_and_told() -> None:
     assert len(stages) == MOST_WAITING + 1
     assert sum(one.count or 0 for one in losses) == 7
     assert recording.COMPONENT == "proxy"
+
+
+FULL = HostError("write inference.jsonl: No space left on device", code="disk_full", fix="free space")
+
+
+@pytest.mark.parametrize(
+    ("error", "kind"),
+    [
+        (TypeError("what a client wrote"), "TypeError"),
+        (RecursionError(), "RecursionError"),
+        (EvidenceError("no", code="bad_event", fix="mend it"), "bad_event"),
+    ],
+    ids=str,
+)
+def test_an_event_that_cannot_be_written_is_a_loss_with_its_kind_and_no_other_event_is(
+    error: Exception, kind: str
+) -> None:
+    artifact = Artifact(error=lambda: error, never="7")
+    writer = Writer(artifact.append, context=CONTEXT, producer="proxy")
+    for number in range(20):
+        writer.take(event(number))
+    writer.start()
+    writer.close()
+    stages = [one.event_id for one in artifact.events if isinstance(one, Stage)]
+    (loss,) = (one for one in artifact.events if isinstance(one, Loss))
+    assert stages == [str(number) for number in range(20) if number != 7]
+    assert (loss.count, loss.metadata) == (1, {"error": kind})
+    assert (writer.num_unwritten, writer.failure) == (0, None)
+
+
+@pytest.mark.parametrize("error", [FULL, OSError(errno.ENOSPC, "full"), MemoryError()], ids=lambda one: repr(one)[:20])
+def test_a_disk_that_is_full_for_a_while_loses_nothing(error: Exception) -> None:
+    artifact = Artifact(refuses=2, error=lambda: error)
+    writer = Writer(artifact.append, context=CONTEXT, producer="proxy")
+    writer.start()
+    for number in range(3):
+        artifact.asked.clear()
+        writer.take(event(number))
+        assert artifact.asked.wait(20)
+    writer.close()
+    assert [one.event_id for one in artifact.events] == ["0", "1", "2"]
+    assert (writer.num_unwritten, writer.failure) == (0, None)
+
+
+def test_what_could_not_be_told_is_counted_once() -> None:
+    artifact = Artifact()
+    writer = Writer(artifact.append, context=CONTEXT, producer="proxy")
+    writer.lost("ValueError")
+    writer.lost("ValueError")
+    writer.start()
+    writer.take(event(1))
+    writer.close()
+    (loss,) = (one for one in artifact.events if isinstance(one, Loss))
+    assert (loss.count, loss.metadata) == (2, {"error": "ValueError"})

@@ -18,6 +18,7 @@ MOST_CONTENT = 64 << 10  # characters of a body that are kept, where content was
 IN_FLIGHT = "in_flight"
 LATE_HEADER = "x-paritrace-late-ns"
 ID_HEADERS = ("x-request-id", "x-correlation-id")
+MOST_WHOLE = 1 << 63
 MOST_LATE_DIGITS = 15  # eleven days
 _ASKED = ("model", "stream", "max_tokens", "max_completion_tokens", "n", "temperature", "top_p", "seed")
 _TIMED_OUT, _UNAVAILABLE = (408, 504), (429, 503)
@@ -236,7 +237,8 @@ class Recorder(Struct, frozen=True):
         further: dict[str, object] = {
             REQUEST_ID: exchange.request_id,
             RESPONSE_ID: facts.response_id,
-            "asked": {name: asked[name] for name in _ASKED if isinstance(asked.get(name), str | int | float)} or None,
+            "asked": {name: _told(asked[name]) for name in _ASKED if isinstance(asked.get(name), str | int | float)}
+            or None,
             "broken": exchange.broken.value if exchange.broken is not None else None,
             "content": self._content(exchange) if self.content else None,
             "error_type": facts.error_type,
@@ -262,6 +264,11 @@ class Recorder(Struct, frozen=True):
             name: {"text": body.text(), "cut": len(body.text()) >= MOST_CONTENT or not body.whole}
             for name, body in bodies.items()
         }
+
+
+def _told(value: object) -> object:
+    """A value as it is kept; a number that no field of ours holds as the text that it is."""
+    return str(value) if isinstance(value, int) and abs(value) >= MOST_WHOLE else value
 
 
 def _error_type(answer: Mapping[str, object]) -> str | None:

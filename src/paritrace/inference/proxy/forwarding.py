@@ -13,6 +13,7 @@ from paritrace.clock import SYSTEM, Clock
 from paritrace.inference.importers.client_sse import HEADERS, MOST_EVENT_BYTES
 from paritrace.inference.proxy.exchange import LATE_HEADER, Broken, Exchange, Recorder
 from paritrace.inference.proxy.recording import Writer
+from paritrace.inference.records import Observation
 
 Message = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[Message]]
@@ -90,7 +91,7 @@ class Forwarding:
         )
         exchange.took(_by_name(scope["headers"]))
         exchange.scheduled(_by_name(scope["headers"]))
-        self._writer.take(self._recorder.started(exchange))
+        self._record(self._recorder.started, exchange)
         incoming = _Incoming(receive, exchange, has_body=_has_body(scope["headers"]))
         try:
             await self._forwarded(scope, incoming, send, exchange)
@@ -100,7 +101,16 @@ class Forwarding:
         finally:
             if exchange.ended_ns is None:
                 exchange.ended_ns = self._clock.monotonic_ns()
-            self._writer.take(self._recorder.ended(exchange))
+            self._record(self._recorder.ended, exchange)
+
+    def _record(self, told: Callable[[Exchange], Observation], exchange: Exchange) -> None:
+        """Hands what was seen to the writer; what cannot be told is counted, and the exchange goes on (P6)."""
+        try:
+            event = told(exchange)
+        except Exception as error:  # noqa: BLE001  a request is never spoiled by what is recorded of it
+            self._writer.lost(type(error).__name__)
+        else:
+            self._writer.take(event)
 
     async def _forwarded(self, scope: Message, incoming: "_Incoming", send: Send, exchange: Exchange) -> None:
         """Sends the request on and passes the answer back, unless the client leaves before."""

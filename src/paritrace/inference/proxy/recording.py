@@ -3,6 +3,7 @@
 import queue
 import threading
 import time
+from collections import Counter
 from collections.abc import Callable, Generator, Iterable
 from typing import TYPE_CHECKING
 
@@ -19,6 +20,7 @@ MOST_WAITING = 20_000  # events that wait to be written; beyond it they are drop
 MOST_AT_ONCE = 2_000  # events of one append
 GATHERED_SECONDS = 0.2  # how long the first event of a batch waits for more: an append costs about ten milliseconds
 ENDS_WITHIN_SECONDS = 60.0  # the last append waits for others at most so long (IN-5)
+OF_ONE_EVENT = ("bad_event", "event_conflict")  # refusals that the others of a batch have no part in
 ACCOUNT = Account(  # the same for every append, so that all of them add one capability line
     complete=False, limits=("what passed through this proxy, and nothing else that the server did",)
 )
@@ -29,7 +31,9 @@ Append = Callable[[Imported], object]
 class Writer:
     """Takes events without ever waiting, and appends them in the order in which they came.
 
-    An append that fails is tried again with the next batch; `failure` says what the last one said.
+    An append that fails is tried again with the next batch; `failure` says what the last one said. Where one event is
+    the reason, or an error that nobody foresaw, it is looked for by halves and left out; it is counted as a loss, with
+    the kind of the error. No error ends the writing.
     """
 
     def __init__(self, append: Append, *, context: "Context", producer: str) -> None:
@@ -39,9 +43,12 @@ class Writer:
         self._waiting: queue.Queue[Observation | None] = queue.Queue(MOST_WAITING)
         self._dropped = 0
         self._told_dropped = 0
+        self._lost: Counter[str] = Counter()  # by why, and not yet told; `lost` may be called by the traffic's thread
+        self._num_lost = 0
+        self._counting = threading.Lock()
         self._unwritten: list[Observation] = []
         self._thread = threading.Thread(target=self._run, name="paritrace-proxy-writer", daemon=True)
-        self.failure: ParitraceError | None = None
+        self.failure: Exception | None = None
         self.num_written = 0
 
     def start(self) -> None:
@@ -54,6 +61,11 @@ class Writer:
             self._waiting.put_nowait(event)
         except queue.Full:
             self._dropped += 1
+
+    def lost(self, why: str) -> None:
+        """Counts an event that could not be made or written; `why` is the kind of an error, never its message."""
+        with self._counting:
+            self._lost[why] += 1
 
     def close(self) -> None:
         """Writes what waits, and ends."""
@@ -73,6 +85,8 @@ class Writer:
         while not ended:
             batch, ended = self._batch()
             self._write([*self._unwritten, *batch])
+        if self._lost:  # of the last batch
+            self._write(list(self._unwritten))
 
     def _batch(self) -> tuple[list[Observation], bool]:
         """The next events, at most MOST_AT_ONCE of them; waits for the first, then a little while for more."""
@@ -90,31 +104,66 @@ class Writer:
         return batch, False
 
     def _write(self, events: list[Observation]) -> None:
-        told = self._told_dropped
-        if self._dropped > told:
-            events.append(self._loss(self._dropped - told))
-            self._told_dropped = self._dropped
+        events += self._losses()
         if not events:
             return
         self._unwritten = events[-MOST_WAITING:]
         self._dropped += len(events) - len(self._unwritten)
-        try:
-            self._append(Imported(attachments=(), events=_drawn(self._unwritten)))
-        except ParitraceError as error:
-            self.failure = error
-            return
-        self.num_written += len(self._unwritten)
-        self._unwritten, self.failure = [], None
+        self._unwritten = self._left_of(self._unwritten)
+        if not self._unwritten:
+            self.failure = None
 
-    def _loss(self, count: int) -> Loss:
+    def _left_of(self, events: list[Observation]) -> list[Observation]:
+        """Appends events, and returns those that are to be tried again."""
+        try:
+            self._append(Imported(attachments=(), events=_drawn(events)))
+        except Exception as error:  # noqa: BLE001  what was seen of the traffic is kept, whatever failed here
+            self.failure = error
+            if not _is_of_one_event(error):
+                return events
+            if len(events) == 1:
+                self.lost(_kind_of(error))
+                return []
+            half = len(events) // 2
+            return [*self._left_of(events[:half]), *self._left_of(events[half:])]
+        self.num_written += len(events)
+        return []
+
+    def _losses(self) -> list[Observation]:
+        """What was lost since it was last told."""
+        found: list[Observation] = []
+        dropped = self._dropped - self._told_dropped
+        if dropped:
+            self._told_dropped = self._dropped
+            found.append(self._loss(f"dropped:{self._dropped}", LossReason.DROPPED, dropped))
+        with self._counting:
+            lost, self._lost = self._lost, Counter()
+        for why, count in sorted(lost.items()):
+            self._num_lost += count
+            found.append(self._loss(f"lost:{self._num_lost}", LossReason.INVALID, count, {"error": why}))
+        return found
+
+    def _loss(self, name: str, reason: LossReason, count: int, metadata: dict[str, object] | None = None) -> Loss:
         return Loss(
             context=self._context,
-            event_id=f"{self._producer}:dropped:{self._dropped}",
+            event_id=f"{self._producer}:{name}",
             source=self._producer,
-            what="proxied requests",
-            reason=LossReason.DROPPED,
+            what="events of proxied requests",
+            reason=reason,
             count=count,
+            metadata=metadata or {},
         )
+
+
+def _is_of_one_event(error: Exception) -> bool:
+    """Whether an append would go through without one of its events; of an error that nobody foresaw, perhaps."""
+    if isinstance(error, ParitraceError):
+        return error.code in OF_ONE_EVENT
+    return not isinstance(error, OSError | MemoryError)
+
+
+def _kind_of(error: Exception) -> str:
+    return error.code if isinstance(error, ParitraceError) else type(error).__name__
 
 
 def _drawn(events: Iterable[Observation]) -> Generator[Observation, None, Account]:

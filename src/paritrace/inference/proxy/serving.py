@@ -13,7 +13,7 @@ import uvicorn
 from msgspec import Struct
 
 from paritrace.clock import SYSTEM, Clock
-from paritrace.errors import EvidenceError, HostError, Outcome, RequestError
+from paritrace.errors import EvidenceError, HostError, Outcome, ParitraceError, RequestError
 from paritrace.evidence.clocks import monotonic_domain, wall_domain
 from paritrace.evidence.ids import ProcessIdentity
 from paritrace.files import LOCAL
@@ -221,7 +221,10 @@ def _aligned(context: Context, identity: ProcessIdentity, clock: Clock) -> Event
 
 
 def _unwritten(writer: Writer, place: Place) -> EvidenceError:
-    why = "the artifact did not take them in time" if writer.failure is None else writer.failure.message
+    failure = writer.failure
+    why = "the artifact did not take them in time" if failure is None else type(failure).__name__
+    if isinstance(failure, ParitraceError):
+        why = failure.message
     return EvidenceError(
         f"{writer.num_unwritten} of what was seen is not in {place.path}: {why}",
         code="proxy_unwritten",
