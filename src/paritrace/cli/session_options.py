@@ -97,9 +97,11 @@ class Commanding:
             session.show_lease(self._given["lease"])
             if self._given["dry_run"]:
                 return self._tried(session, kind, body)
-            reply = session.ask(kind, body, self._options())
+            options = self._options()
+            until = options.until
+            reply = session.ask(kind, body, options)
             if wait:
-                reply = session.waited(reply)
+                reply = session.waited(reply, until=until)
         return self.tell(reply)
 
     def tell(self, reply: "Reply") -> ExitStatus:

@@ -22,7 +22,8 @@ from paritrace.session.api_records import (
     LeaseRequest,
     Told,
 )
-from paritrace.session.commands import Body, Fences, Kind, Reply, Result
+from paritrace.session.checkpoint_records import COORDINATOR
+from paritrace.session.commands import Body, Fences, Kind, Reason, Reply, Result
 from paritrace.session.door import Door
 from paritrace.session.engines.layout import stacks_path
 from paritrace.session.engines.stacks import stacks_of
@@ -47,8 +48,14 @@ class Options(msgspec.Struct, frozen=True):
     fences: Fences = Fences()
     timeout_seconds: float | None = None
 
+    @property
+    def until(self) -> float | None:
+        """The moment of the monotonic clock at which it is over, where it begins now."""
+        return None if self.timeout_seconds is None else time.monotonic() + self.timeout_seconds
+
 
 NO_OPTIONS = Options()
+_GOES_ON = Reason(COORDINATOR, "under_way", "the run was admitted and goes on; `session status` shows how far it is")
 
 
 class Client:
@@ -86,10 +93,11 @@ class Client:
             options: Id, fences, patience.
         """
         body: Body = {"steps": steps, "schedule": dict(schedule or {}), "autosave": autosave}
+        until = options.until
         reply = self.command(Kind.RUN, body, options)
         if not wait:
             return reply
-        reply = self.waited(reply)
+        reply = self.waited(reply, until=until)
         if reply.result is not Result.APPLIED:
             raise not_applied(reply)
         return reply
@@ -177,8 +185,7 @@ class Client:
 
     def ask(self, kind: Kind, body: Body, options: Options = NO_OPTIONS) -> Reply:
         """Ask a command and return what became of it, whatever that is."""
-        patience = options.timeout_seconds
-        until = None if patience is None else time.monotonic() + patience
+        patience, until = options.timeout_seconds, options.until
         command_id = options.id or str(uuid.uuid4())
         asked = Ask(body, command_id, options.fences, patience)
         wait = _wait(until)
@@ -258,11 +265,12 @@ class Client:
             self._door.lease = None
             self._door.ask("POST", "lease/return", Health, body={"lease": given.lease})
 
-    def wait_until_idle(self) -> Status:
-        """Wait until no steps are pending: the run has ended, was stopped or has failed. Return the status then."""
+    def wait_until_idle(self, *, until: float | None = None) -> Status:
+        """Wait until no steps are pending: the run has ended, was stopped or has failed. Return the status then, or at
+        the moment `until` of the monotonic clock."""
         at = self.cursor()
         status = self.status()
-        while status.target is not None or status.state is RankState.LOADING or is_being_reported(status):
+        while is_under_way(status) and (until is None or time.monotonic() < until):
             at = self.events(at, wait_seconds=1.0).cursor
             status = self.status()
         return status
@@ -281,11 +289,14 @@ class Client:
     def __exit__(self, *_: object) -> None:
         self.disconnect()
 
-    def waited(self, reply: Reply) -> Reply:
-        """Wait until the run that was admitted is over; return its reply, `failed` where it has failed."""
+    def waited(self, reply: Reply, *, until: float | None = None) -> Reply:
+        """Wait until the run that was admitted is over; return its reply, `failed` where it has failed, and `unknown`
+        where it goes on at the moment `until`."""
         if reply.result is not Result.APPLIED:
             return reply
-        status = self.wait_until_idle()
+        status = self.wait_until_idle(until=until)
+        if is_under_way(status):
+            return msgspec.structs.replace(reply, result=Result.UNKNOWN, step=status.step, reasons=(_GOES_ON,))
         if status.state is RankState.ERROR:
             return msgspec.structs.replace(reply, result=Result.FAILED, reasons=status.error)
         return msgspec.structs.replace(reply, step=status.step)
@@ -315,6 +326,11 @@ def not_applied(reply: Reply, /) -> NotAppliedError:
 def is_being_reported(status: Status, /) -> bool:
     """Say whether a failure has happened whose cause is not judged yet: for a second or two."""
     return status.state is RankState.ERROR and status.root_cause is None
+
+
+def is_under_way(status: Status, /) -> bool:
+    """Say whether steps are pending, ranks load, or a failure is being judged: what a caller waits for is not over."""
+    return status.target is not None or status.state is RankState.LOADING or is_being_reported(status)
 
 
 def _wait(until: float | None) -> float:

@@ -79,7 +79,8 @@ def test_se17_a_session_is_run_stopped_looked_at_and_closed(start: Starting, tmp
     with start() as session:
         assert session.status().state is RankState.IDLE
         assert session.run(10, wait=True).step == 10
-        session.run(1_000_000)
+        goes_on = session.waited(session.run(1_000_000), until=time.monotonic())
+        assert (goes_on.result, goes_on.reasons[0].code) == (Result.UNKNOWN, "under_way")
         stopped = session.stop()
         assert stopped.step is not None
         status = session.status()

@@ -10,6 +10,7 @@ from msgspec.structs import replace
 
 from paritrace.clock import SYSTEM, Clock
 from paritrace.session.commands import Body
+from paritrace.session.rank.plain import plain_text
 
 MAX_WARNINGS = 100  # a loop that warns at every step in new words must not fill the status
 
@@ -101,13 +102,21 @@ class RankContext:
         return self._revision
 
     def progress(self, stage: str, done: int, total: int | None = None, unit: str = "") -> None:
+        stage = plain_text(stage)
         since_ns = self.said.since_ns if stage == self.said.stage else self._clock.monotonic_ns()
-        self._say(stage=stage, done=done, total=total, unit=unit, since_ns=since_ns)
+        self._say(
+            stage=stage,
+            done=int(done),
+            total=None if total is None else int(total),
+            unit=plain_text(unit),
+            since_ns=since_ns,
+        )
 
     def deadline(self, seconds: float) -> None:
-        self._say(deadline_seconds=seconds)
+        self._say(deadline_seconds=float(seconds))
 
     def warn(self, words: str) -> None:
+        words = plain_text(words)
         if words not in self.said.warnings and len(self.said.warnings) < MAX_WARNINGS:
             self._say(warnings=(*self.said.warnings, words))
 

@@ -127,6 +127,8 @@ class Control:
             self._cut(f"the coordinator is gone ({type(error).__name__})")
         except InternalError as error:
             self._leave(error.message, cut=False)
+        except Exception as error:  # noqa: BLE001  a rank that nobody can reach any more must not seem to be there
+            self._leave(f"its control thread failed: {type(error).__name__}: {error}", cut=True)
 
     def _take_in(self, messages: list[bytes] | None) -> None:
         for data in messages or ():

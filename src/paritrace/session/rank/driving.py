@@ -6,7 +6,7 @@ from paritrace.errors import ParitraceError
 from paritrace.session.commands import Reason
 from paritrace.session.rank import configuring, running
 from paritrace.session.rank.place import Place
-from paritrace.session.rank.stepping import Gate
+from paritrace.session.rank.stepping import Gate, Leaving
 
 
 def drive(gate: Gate, place: Place) -> NoReturn:
@@ -31,7 +31,9 @@ def take(gate: Gate, place: Place, step: int) -> None:
     running.set_scheduled(place, step)
     try:
         place.context.metrics = (step, place.workload.step(place.context, step))
-    except Exception as error:  # noqa: BLE001  the workload's own code: whatever it raises is told, and work ends
+    except Leaving:
+        raise
+    except BaseException as error:  # noqa: BLE001  the workload's own code: `sys.exit` too is told, and work ends
         reasons = place.reasons_of(error, code="step_raised")
         gate.broke(step, (*reasons, *_put_back(place)))
     place.steps_taken += 1

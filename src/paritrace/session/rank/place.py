@@ -17,12 +17,12 @@ from paritrace.session.commands import Body, Reason
 from paritrace.session.configuration import Given, Resolved
 from paritrace.session.engines.seam import RankSpec
 from paritrace.session.rank.context import RankContext
+from paritrace.session.rank.plain import plain_text
 from paritrace.session.rank_events import Do
 from paritrace.session.schedule import NOTHING, Schedule
 from paritrace.session.workload import ConfigField, InputSet, Plan, Refusal, Unchanged
 
 MAX_LINES = 500  # of a report in an answer; the rest is counted (SE-22)
-MAX_WORDS = 400  # of one reason: a message may hold a whole tensor
 _ENCODER = msgspec_json.Encoder(order="sorted")
 
 
@@ -137,7 +137,7 @@ class Place:
 
     def reason(self, code: str, words: str) -> Reason:
         """One reason of this rank."""
-        return Reason(self.rank, code, words if len(words) <= MAX_WORDS else f"{words[:MAX_WORDS]} …")
+        return Reason(self.rank, code, plain_text(words))
 
     def reasons_of(self, error: BaseException, *, code: str = "workload_raised") -> tuple[Reason, ...]:
         """What an exception says: each of its reasons, or its type, its words and where it was raised."""
@@ -151,7 +151,7 @@ class Place:
             case _:
                 frames = traceback.extract_tb(error.__traceback__)
                 where = f" ({Path(frames[-1].filename).name}:{frames[-1].lineno})" if frames else ""
-                return (self.reason(code, f"{type(error).__name__}: {error}{where}"),)
+                return (self.reason(code, f"{type(error).__name__}: {plain_text(error)}{where}"),)
 
     def refusal(self, refusal: Refusal, code: str) -> Declined:
         """Every reason a method of the workload gave, bounded (SE-22)."""
@@ -212,7 +212,7 @@ class Task:
         """Something resident changes in the next call: from here on a fault is fatal (SE-7)."""
         self._num_releases += 1
 
-    def released(self, error: Exception, /) -> bool:
+    def released(self, error: BaseException, /) -> bool:
         """Whether something resident may have changed when this was raised: the first call that changes anything may
         say that it has not."""
         if isinstance(error, Declined):

@@ -23,6 +23,7 @@ from paritrace.session.rank.control import Control, Words, WorkView
 from paritrace.session.rank.driving import drive
 from paritrace.session.rank.making import capabilities_of, class_of, half_there
 from paritrace.session.rank.place import Place
+from paritrace.session.rank.plain import plain_text, require_plain
 from paritrace.session.rank.starting import start
 from paritrace.session.rank.stepping import Gate, Leaving
 from paritrace.session.rank.telling import view_of
@@ -95,7 +96,10 @@ class _Serving:
                 place.context.warn(words)
             place.workload = found(**place.spec.arguments)
             facts = start(place)
-        except Exception as error:  # noqa: BLE001  the workload's own code: whatever it raises is told
+            require_plain(facts, dict)
+        except Leaving:
+            raise
+        except BaseException as error:  # noqa: BLE001  the workload's own code: whatever it raises is told
             self.gate.broke(place.step, place.reasons_of(error, code="start_failed"))
         self.gate.stands_before(place.step)
         capabilities = tuple(sorted(place.capabilities))
@@ -104,8 +108,8 @@ class _Serving:
     def _closed(self, why: str) -> int:
         try:
             self._closing(self._place)
-        except Exception as error:  # noqa: BLE001  the workload's own code; the process ends now
-            why = f"{why}; close raised {type(error).__name__}: {error}"
+        except BaseException as error:  # noqa: BLE001  the workload's own code; the process ends now
+            why = f"{why}; close raised {type(error).__name__}: {plain_text(error)}"
         if self._closing.by_command:
             return CLOSED
         sys.stderr.write(f"paritrace: rank {self._place.rank} leaves: {why}\n")

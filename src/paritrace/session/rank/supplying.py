@@ -8,6 +8,7 @@ from msgspec import json as msgspec_json
 from paritrace.session.commands import Body, Reason
 from paritrace.session.kept_records import INPUTS, InputsManifest
 from paritrace.session.rank.place import MAX_LINES, Declined, InputsHeld, Outcome, Place, Task, bounded
+from paritrace.session.rank.plain import require_plain
 from paritrace.session.workload import InputSet, Refusal
 
 _ENCODER = msgspec_json.Encoder(order="sorted")
@@ -123,6 +124,7 @@ def publish_set(place: Place, prepared: InputSet) -> None:
 
 def hold(place: Place, known: InputSet | None, *, generation: int) -> None:
     """These are the inputs now; rank 0 writes the manifest of everything that was read, under its digest (SE-23)."""
+    require_plain(None if known is None else known.digest, str | None)
     place.inputs = InputsHeld(generation=generation, known=known)
     if known is not None and place.rank == 0:
         reference = place.prepared_from.get(known.digest) or _reference_of(place, known.digest)

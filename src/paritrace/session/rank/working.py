@@ -8,6 +8,8 @@ from paritrace.session.messages import RoundName
 from paritrace.session.rank import capturing, configuring, loading, previewing, running, saving, supplying
 from paritrace.session.rank.closing import Closing, close
 from paritrace.session.rank.place import Outcome, Place, Task
+from paritrace.session.rank.plain import require_plain
+from paritrace.session.rank.stepping import Leaving
 from paritrace.session.rank_events import Do, Done
 
 
@@ -58,7 +60,10 @@ class Working:
         task = Task(self._place, item)
         try:
             outcome = self._function(item)(task)
-        except Exception as error:  # noqa: BLE001  the workload's own code: whatever it raises is its answer
+            require_plain(outcome, Outcome)
+        except Leaving:
+            raise
+        except BaseException as error:  # noqa: BLE001  the workload's own code: whatever it raises, `sys.exit` too
             return self._not_done(item, error, released=task.released(error))
         return Done(
             item.command_id,
@@ -78,7 +83,7 @@ class Working:
             return lambda task: close(task, self._closing)
         return _DOES[item.kind, item.name]
 
-    def _not_done(self, item: Do, error: Exception, *, released: bool) -> Done:
+    def _not_done(self, item: Do, error: BaseException, *, released: bool) -> Done:
         return Done(item.command_id, item.name, ok=False, released=released, reasons=self._place.reasons_of(error))
 
 
