@@ -16,11 +16,11 @@ _MOST_NAMED = 10
 
 
 class Chosen(Struct, frozen=True):
-    """`keep`: for each gathering, which of its events are new; `identities`: their rows, contexts included."""
+    """`keep`: for each gathering, which events are new; `identities`: their rows in pieces, contexts included."""
 
     keep: tuple[NDArray[np.bool_], ...]
     contexts: tuple[Context, ...]  # to be defined, in the order of first use
-    identities: bytes
+    identities: tuple[bytes, ...]
     written: dict[str, int]  # by type
     already_present: int
 
@@ -41,7 +41,7 @@ def choose(gatherings: Sequence[Gathering], *, known: Rows) -> Chosen:
     split = tuple(keep[begin : begin + len(part.rows)] for part, begin in _at(parts))
     contexts = _contexts(gatherings, parts, split, known)
     context_rows = b"".join(map(context_row, contexts))
-    identities = context_rows + rows[keep].tobytes() + b"".join(one.tobytes() for one in entities)
+    identities = (context_rows, rows[keep].tobytes(), *(one.tobytes() for one in entities))
     return Chosen(
         keep=split,
         contexts=contexts,

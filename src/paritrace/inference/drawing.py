@@ -1,7 +1,10 @@
 """An opened source drawn into an append: its events one by one, its account as a capability (IN-10, IN-20)."""
 
+from collections.abc import Iterator
+
 from paritrace.inference.gathering import Gathering
 from paritrace.inference.importing import Account, Imported
+from paritrace.inference.records import Observation
 
 
 def drawn_into(gathering: Gathering, imported: Imported, /, *, of: str) -> Account:
@@ -10,14 +13,13 @@ def drawn_into(gathering: Gathering, imported: Imported, /, *, of: str) -> Accou
     Raises:
         EvidenceError: Refused, code `bad_event`; what the importer raises.
     """
-    events = imported.events
-    while True:
-        try:
-            event = next(events)
-        except StopIteration as ended:
-            account: Account = ended.value
-            return account
-        gathering.take(event, of=of)
+    accounts: list[Account] = []
+
+    def events() -> Iterator[Observation]:
+        accounts.append((yield from imported.events))
+
+    gathering.take_all(events(), of=of)
+    return accounts[0]
 
 
 def collected_of(account: Account, /) -> tuple[str, ...]:

@@ -32,14 +32,14 @@ def entity_key(event: AnyEvent) -> Key | None:
     References carry their producer, so that equal ids of two producers are two things (EV-3).
     """
     match event:
+        case Activity():  # first: most events are
+            return ("activity", event.activity_ref.producer_id, event.activity_ref.id)
         case Request():
             return ("request", *_of(event.request_ref), *_of(event.attempt_ref))
         case Iteration():
             return ("iteration", *_of(event.iteration_ref))
         case Stage():
             return ("stage", *_of(event.stage_ref))
-        case Activity():
-            return ("activity", *_of(event.activity_ref))
         case Membership():
             refs = (event.request_ref, event.attempt_ref, event.iteration_ref)
             return ("membership", *(part for ref in refs for part in _of(ref)), event.role)

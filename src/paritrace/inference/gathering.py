@@ -1,8 +1,9 @@
-"""Events on their way into an artifact: checked, encoded and digested one by one, held outside memory (IN-5)."""
+"""Events on their way into an artifact: checked, encoded and digested some at once, held outside memory (IN-5)."""
 
 import hashlib
 from array import array
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
 from tempfile import SpooledTemporaryFile
 from typing import IO, Any, cast
 from weakref import finalize
@@ -15,13 +16,14 @@ from numpy.typing import NDArray
 from paritrace.errors import EvidenceError
 from paritrace.files.faults import translated
 from paritrace.inference.context import Context
-from paritrace.inference.identities import event_bytes
+from paritrace.inference.identities import event_bytes, lines_of
 from paritrace.inference.identity_rows import Rows, as_rows, rows_of
 from paritrace.inference.lines import NEWLINE
-from paritrace.inference.records import Activity, AnyEvent, Artifact, Iteration, Link
+from paritrace.inference.records import Activity, AnyEvent, Artifact, Event, Iteration, Link
 
 SPOOL_BYTES = 16 << 20  # what is held in memory before a file of the system's temporary folder takes over
 _COPY_BYTES = 1 << 20
+_AT_ONCE = 512  # events that are encoded and checked in one call, which halves what each costs; some hundred KiB
 ONLY_OURS = (Artifact, Link)  # `init` and `link` write these
 
 
@@ -32,8 +34,8 @@ class Gathered(Struct, frozen=True):
     entity_rows: Rows
     entity_events: NDArray[np.int64]  # the event of each row of `entity_rows`
     lengths: NDArray[np.int64]  # of each event's line, its newline included
-    contexts: NDArray[np.int64]  # the number of each event's context
-    kinds: NDArray[np.int64]  # the number of each event's type
+    contexts: NDArray[np.int32]  # the number of each event's context
+    kinds: NDArray[np.int32]  # the number of each event's type
 
 
 class Gathering:
@@ -46,21 +48,33 @@ class Gathering:
         self.attachment_ids: dict[str, str] = {}  # named by an event -> that event's id
         self._ours = ours
         self._numbers: dict[str, int] = {}
-        self._kind_numbers: dict[str, int] = {}
+        self._kind_numbers: dict[type, int] = {}
         self._spool = _spool(self)
         self._rows, self._entity_rows = bytearray(), bytearray()
         self._entity_events, self._lengths = array("q"), array("q")
-        self._context_numbers, self._kind_of = array("q"), array("q")
+        self._context_numbers, self._kind_of = array("i"), array("i")
         self._context: Context | None = None
         self._decoder: msgspec.json.Decoder[AnyEvent] = msgspec.json.Decoder(AnyEvent, dec_hook=self._current)
+        self._last: tuple[Context | None, int] = (None, -1)  # the context of the last event, and its number
 
     def __len__(self) -> int:
         return len(self._lengths)
 
     def take_all(self, events: Iterable[object], *, of: str) -> None:
-        """Take events one by one; `of` names who gave them."""
-        for event in events:
-            self.take(event, of=of)
+        """Take events in their order; `of` names who gave them.
+
+        Raises:
+            EvidenceError: Refused, code `bad_event`, as `take`; what drawing from `events` raises.
+        """
+        drawn = iter(events)
+        while batch := list(islice(drawn, _AT_ONCE)):
+            try:
+                given, data = self._checked(batch)
+            except (msgspec.MsgspecError, TypeError, ValueError, OverflowError, AttributeError):
+                for one in batch:  # which of them it is, and what is wrong with it
+                    self.take(one, of=of)
+            else:
+                self._add(given, data)
 
     def take(self, given: object, *, of: str) -> None:
         """Take one event.
@@ -69,29 +83,17 @@ class Gathering:
             EvidenceError: Refused, code `bad_event`: no event, of another run or session, or one that does not hold.
         """
         event = self._event(given, of)
-        line = self._line(event, of)
-        row, entity = rows_of(event, line)
-        self._rows += row
-        if entity:
-            self._entity_rows += entity
-            self._entity_events.append(len(self))
-        self._context_numbers.append(self._number_of(event.context))
-        self._kind_of.append(self._kind_number(event))
-        self._lengths.append(len(line) + 1)
-        with translated("the temporary folder", "write to"):
-            self._spool.write(line + NEWLINE)
-        if isinstance(event, Activity | Iteration) and event.trace_attachment_id is not None:
-            self.attachment_ids.setdefault(event.trace_attachment_id, event.event_id)
+        self._add((event,), self._line(event, of) + NEWLINE)
 
     def gathered(self) -> Gathered:
-        """Return the columns of what was taken."""
+        """Return the columns of what was taken, as they lie in memory: nothing is taken while one of them is held."""
         return Gathered(
             rows=as_rows(self._rows),
             entity_rows=as_rows(self._entity_rows),
-            entity_events=np.array(self._entity_events, dtype=np.int64),
-            lengths=np.array(self._lengths, dtype=np.int64),
-            contexts=np.array(self._context_numbers, dtype=np.int64),
-            kinds=np.array(self._kind_of, dtype=np.int64),
+            entity_events=np.frombuffer(self._entity_events, dtype=np.int64),
+            lengths=np.frombuffer(self._lengths, dtype=np.int64),
+            contexts=np.frombuffer(self._context_numbers, dtype=np.int32),
+            kinds=np.frombuffer(self._kind_of, dtype=np.int32),
         )
 
     def line(self, number: int) -> bytes:
@@ -106,6 +108,46 @@ class Gathering:
             self._spool.seek(start)
             for begin in range(0, length, _COPY_BYTES):
                 to.add(self._spool.read(min(_COPY_BYTES, length - begin)))
+
+    def _checked(self, batch: list[object]) -> tuple[list[AnyEvent], bytes]:
+        """Return events with their lines; raises where not all of them may be taken."""
+        given: list[AnyEvent] = []
+        seen: Context | None = None
+        for one in batch:
+            if not isinstance(one, Event) or (isinstance(one, ONLY_OURS) and not self._ours):
+                raise TypeError(type(one).__name__)
+            event = cast("AnyEvent", one)
+            if event.context is not seen:
+                seen = event.context
+                if (seen.facts.run_id, seen.facts.session_id) != (self.run_id, self.session_id):
+                    raise ValueError(seen.id)
+                self._check_context(seen)
+            given.append(event)
+        data = lines_of(given)
+        self._context = seen
+        self._decoder.decode_lines(data)
+        return given, data
+
+    def _add(self, given: Sequence[AnyEvent], data: bytes) -> None:
+        """Take events that hold, with their lines."""
+        lines = data.split(NEWLINE)[:-1]
+        known, number = self._last
+        for event, line in zip(given, lines, strict=True):
+            row, entity = rows_of(event, line)
+            self._rows += row
+            if entity:
+                self._entity_rows += entity
+                self._entity_events.append(len(self._lengths))
+            if event.context is not known:
+                known, number = event.context, self._number_of(event.context)
+            self._context_numbers.append(number)
+            self._kind_of.append(self._kind_number(type(event)))
+            self._lengths.append(len(line) + 1)
+            if isinstance(event, Activity | Iteration) and event.trace_attachment_id is not None:
+                self.attachment_ids.setdefault(event.trace_attachment_id, event.event_id)
+        self._last = known, number
+        with translated("the temporary folder", "write to"):
+            self._spool.write(data)
 
     def _event(self, given: object, of: str) -> AnyEvent:
         if not isinstance(given, AnyEvent) or (isinstance(given, ONLY_OURS) and not self._ours):
@@ -138,11 +180,11 @@ class Gathering:
         if context.id not in self._numbers:  # a record's constructor checks no types
             msgspec.convert(msgspec.to_builtins(context.facts), type(context.facts))
 
-    def _kind_number(self, event: AnyEvent) -> int:
-        kind = str(event.__struct_config__.tag)
-        number = self._kind_numbers.setdefault(kind, len(self.kinds))
-        if number == len(self.kinds):
-            self.kinds.append(kind)
+    def _kind_number(self, kind: type[AnyEvent]) -> int:
+        number = self._kind_numbers.get(kind)
+        if number is None:
+            number = self._kind_numbers[kind] = len(self.kinds)
+            self.kinds.append(str(kind.__struct_config__.tag))
         return number
 
 

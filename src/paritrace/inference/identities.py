@@ -1,7 +1,7 @@
 """Digests and ids of events, and what makes two of them one (IN-8, IN-20)."""
 
 import hashlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 import msgspec
 
@@ -25,6 +25,11 @@ _encoder = msgspec.json.Encoder(enc_hook=encode_context, order="sorted")
 def event_bytes(event: AnyEvent) -> bytes:
     """Return the canonical line of an event, without its newline: sorted keys, the context by its id."""
     return _encoder.encode(event)
+
+
+def lines_of(events: Sequence[AnyEvent]) -> bytes:
+    """Return the canonical lines of events, each with its newline; quicker than one by one."""
+    return _encoder.encode_lines(events)
 
 
 def event_digest(event: AnyEvent) -> str:

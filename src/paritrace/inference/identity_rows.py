@@ -4,13 +4,14 @@ A row is the first half of a SHA-256 of a key and the first half of one of what 
 """
 
 import hashlib
+from functools import lru_cache
 
 import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
 from paritrace.inference.context import Context
-from paritrace.inference.entities import Key, entity_key, event_key
+from paritrace.inference.entities import Key, entity_key
 from paritrace.inference.records import AnyEvent
 
 ROW_BYTES = 32
@@ -24,14 +25,16 @@ _encode = msgspec.json.Encoder().encode
 def rows_of(event: AnyEvent, line: bytes) -> tuple[bytes, bytes]:
     """Return the row of an event and the row of the thing it describes; the second is empty where it describes none.
 
+    The content of both is the line without the event's id: the key of the first one has it.
+
     Args:
         line: the event's canonical line.
     """
-    key = entity_key(event)
-    if key is None:
-        return _row(event_key(event), line), b""
-    told = line.replace(b'"event_id":' + _encode(event.event_id) + b",", b"", 1)  # keys are sorted: none nests before
-    return _row(event_key(event), line), _row(key, told)
+    facts, name = event.context.facts, _encode(event.event_id)
+    key = _half(_before_id(facts.session_id, facts.producer_id) + name + b"]")
+    thing = entity_key(event)
+    told = _half(line.replace(b'"event_id":' + name + b",", b"", 1))  # keys are sorted: none nests before
+    return key + told, b"" if thing is None else _half(_encode(thing)) + told
 
 
 def context_row(context: Context) -> bytes:
@@ -41,7 +44,7 @@ def context_row(context: Context) -> bytes:
 
 def marker(num_bytes: int) -> bytes:
     """Return the row that ends an append: up to which byte of the artifact the rows before it reach."""
-    return _row(("through",), b"")[:_HALF] + num_bytes.to_bytes(_HALF, "little")
+    return _MARK + num_bytes.to_bytes(_HALF, "little")
 
 
 def as_rows(data: bytes | bytearray) -> Rows:
@@ -52,7 +55,7 @@ def as_rows(data: bytes | bytearray) -> Rows:
 def reaches(data: bytes) -> int | None:
     """Return up to which byte of an artifact stored rows reach, None where they are not whole."""
     last = data[-ROW_BYTES:]
-    if len(data) % ROW_BYTES or last[:_HALF] != marker(0)[:_HALF]:
+    if len(data) % ROW_BYTES or last[:_HALF] != _MARK:
         return None
     return int.from_bytes(last[_HALF:], "little")
 
@@ -87,15 +90,41 @@ def states(rows: Rows, *, known: Rows) -> NDArray[np.int8]:
 def repeated(rows: Rows) -> tuple[NDArray[np.int8], int | None]:
     """Return for each row whether an earlier one has its key, as `states` says it, and the first that conflicts."""
     found = np.zeros(len(rows), dtype=np.int8)
+    alike = _sharing(rows[:, 0])
+    rows = rows[alike]
     order = np.lexsort((np.arange(len(rows)), rows[:, 1], rows[:, 0]))
     inner = rows[order]
     same_key = (inner[1:, :2] == inner[:-1, :2]).all(axis=1)
     same_all = same_key & (inner[1:, 2:] == inner[:-1, 2:]).all(axis=1)
-    found[order[1:][same_key]] = 1
-    found[order[1:][same_key & ~same_all]] = 2
+    found[alike[order[1:][same_key]]] = 1
+    found[alike[order[1:][same_key & ~same_all]]] = 2
     conflicts = np.flatnonzero(found == 2)
     return found, int(conflicts[0]) if len(conflicts) else None
 
 
+def _sharing(words: NDArray[np.uint64]) -> NDArray[np.int64]:
+    """Return, rising, the places of words that stand at several places: few, where keys are digests."""
+    order = np.argsort(words, kind="stable")
+    inner = words[order]
+    same = inner[1:] == inner[:-1]
+    shared = np.zeros(len(words), dtype=np.bool_)
+    shared[order[1:][same]] = True
+    shared[order[:-1][same]] = True
+    return np.flatnonzero(shared)
+
+
 def _row(key: Key, content: bytes) -> bytes:
-    return hashlib.sha256(_encode(key)).digest()[:_HALF] + hashlib.sha256(content).digest()[:_HALF]
+    return _half(_encode(key)) + _half(content)
+
+
+def _half(data: bytes) -> bytes:
+    return hashlib.sha256(data).digest()[:_HALF]
+
+
+@lru_cache(maxsize=64)
+def _before_id(session_id: str, producer_id: str) -> bytes:
+    """The JSON of an event's key up to its id, which alone differs among the events of a source."""
+    return _encode(("event", session_id, producer_id))[:-1] + b","
+
+
+_MARK = _half(b"through, second form")  # of rows of another form nothing is known: they are made anew

@@ -49,13 +49,15 @@ def known_of(place: Place, *, given_up: Sequence[Lost] = (), files: Files) -> Kn
     return Known(rows=as_rows(made), data=made, stored=None, num_bytes=size)
 
 
-def change_of(known: Known, place: Place, new: bytes, *, through: int, files: Files) -> MoreContent | NewContent:
+def change_of(
+    known: Known, place: Place, new: Sequence[bytes], *, through: int, files: Files
+) -> MoreContent | NewContent:
     """Return what is to be written of the identities with an append that reaches to byte `through`."""
-    more = new + marker(through)
+    more = (*new, marker(through))
     if known.stored is not None:
         return MoreContent(place.identities, len(known.stored), more)
     found = files.read_if_present(place.folder / place.identities)
-    return NewContent(place.identities, None if found is None else sha256_hex(found), known.data + more)
+    return NewContent(place.identities, None if found is None else sha256_hex(found), b"".join((known.data, *more)))
 
 
 def _read(path: Path, lost: tuple[tuple[int, int], ...], files: Files) -> bytes:

@@ -144,8 +144,11 @@ class Activity(Event, tag="activity", frozen=True, kw_only=True, omit_defaults=T
     intervals: tuple[Interval, ...] = ()
 
     def __post_init__(self) -> None:
-        super().__post_init__()
-        _require_order(self.start_ns, self.end_ns)
+        if self.metadata:  # the check of every event, spelled out: there are millions of these
+            super().__post_init__()
+        start_ns, end_ns = self.start_ns, self.end_ns
+        if start_ns is not None and end_ns is not None and end_ns < start_ns:
+            _require_order(start_ns, end_ns)
         if (self.iteration_ref is None) != (self.attribution is Attribution.UNRESOLVED):
             raise ValueError("an activity is linked if and only if it names an iteration")
         if self.intervals:

@@ -62,7 +62,7 @@ class Emitting:
             graph_id=None if graph in _NO_GRAPH else graph,
             start_ns=span.start_ns,
             end_ns=span.end_ns,
-            metadata=_with_fault(metadata, span.fault),
+            metadata=metadata if span.fault is None else _with_fault(metadata, span.fault),
         )
 
     def _operator(self, event: TraceEvent, span: Span, place: int) -> Activity:

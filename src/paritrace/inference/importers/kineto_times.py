@@ -23,14 +23,14 @@ def nanoseconds(microseconds: Decimal, /, *, times: Times) -> int | None:
         times.unusable += 1
         return None
     scaled = microseconds.scaleb(_NS_DIGITS, _EXACT)
-    whole = scaled.to_integral_value(ROUND_FLOOR, _EXACT)
-    if whole != scaled:
-        times.below_ns += 1
     try:
-        found = int(whole)
+        found = int(scaled)
     except (ValueError, OverflowError):  # text that spells no number, or infinity
         times.unusable += 1
         return None
+    if found != scaled:
+        times.below_ns += 1
+        found = int(scaled.to_integral_value(ROUND_FLOOR, _EXACT))
     if -_LARGEST_NS < found < _LARGEST_NS:
         return found
     times.unusable += 1
