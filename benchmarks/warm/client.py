@@ -15,6 +15,7 @@ FLAGS = frozenset({"-u", "-B"})
 READ_AT_START = ("ATEN", "MKL", "NUMBA", "OMP", "OPENBLAS", "PYTHON", "PYTORCH", "TORCH")
 REFUSED = -256  # no exit status and no signal
 READ_LATER = (
+    "PYTHONDONTWRITEBYTECODE",  # followed by the program, as its flag is
     *("PYTHON_EXEC", "TORCHELASTIC_", "TORCHINDUCTOR_CACHE_DIR", "TORCH_NCCL_"),
     *("TORCH_BISECT_", "TORCH_COMPILE_BACKEND"),  # by what is imported once something is compiled
     "PYTORCH_NVML_",  # when devices are looked for: libraries set it in passing
@@ -22,11 +23,11 @@ READ_LATER = (
 
 
 def served(arguments: list[str]) -> bool:
-    """Whether it is a script or a module, with no option but those that a server can follow."""
+    """Whether it is a script, a module or code, with no option but those that a server can follow."""
     words = [*arguments, ""]
     while words[0] in FLAGS:
         del words[0]
-    return words[0] == "-m" or os.path.isfile(words[0])
+    return words[0] in ("-m", "-c") or os.path.isfile(words[0])
 
 
 def read_at_start(environment: dict[str, str]) -> dict[str, str]:

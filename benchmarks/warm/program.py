@@ -19,6 +19,7 @@ def become(arguments: Sequence[str], *, environment: Mapping[str, str], executab
     """Be `EXECUTABLE ARGUMENTS`, in the working directory and with the open files that this process has now."""
     os.environ.clear()
     os.environ.update(environment)
+    sys.dont_write_bytecode = bool(environment.get("PYTHONDONTWRITEBYTECODE"))
     words = list(arguments)
     while words[0] in FLAGS:
         _follow(words.pop(0))
@@ -31,6 +32,10 @@ def become(arguments: Sequence[str], *, environment: Mapping[str, str], executab
         sys.argv = words[1:]
         sys.path.insert(0, os.getcwd())
         end(lambda: runpy._run_module_as_main(words[1]))  # type: ignore[attr-defined]
+    if words[0] == "-c":
+        sys.argv = ["-c", *words[2:]]
+        sys.path.insert(0, "")
+        end(lambda: exec(compile(words[1], "<string>", "exec", dont_inherit=True), main.__dict__))
     sys.argv = words
     sys.path.insert(0, os.path.dirname(os.path.realpath(words[0])))
     end(lambda: _run_script(os.path.abspath(words[0]), main))

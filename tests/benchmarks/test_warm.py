@@ -94,6 +94,16 @@ def test_a_served_program_ends_as_an_ordinary_one(tmp_path: Path, act: str) -> N
     assert served.stderr == ordinary.stderr
 
 
+@pytest.mark.parametrize("act", ["pass", "{}[1]", "sys.exit(3)"])
+def test_served_code_ends_as_that_of_an_ordinary_interpreter(tmp_path: Path, act: str) -> None:
+    code = TELLS.replace("__file__", "__builtins__ is not None")
+    ordinary, served = (
+        ran(interpreter, "-c", code, act, "b c", directory=tmp_path, text="words")
+        for interpreter in (sys.executable, warm.python())
+    )
+    assert (served.returncode, served.stdout, served.stderr) == (ordinary.returncode, ordinary.stdout, ordinary.stderr)
+
+
 WAITS = """
 import os, signal, sys, time
 signal.signal(signal.SIGTERM, lambda *_: sys.exit(9))
@@ -114,6 +124,14 @@ def test_a_signal_to_the_interpreter_reaches_the_program(tmp_path: Path, number:
         assert process.wait(timeout=60) == status
         assert process.stdout.read() == "", "the program has ended: nobody holds the other end"
     assert not Path(f"/proc/{pid}").exists() or number == signal.SIGKILL
+
+
+@pytest.mark.parametrize("text", ["1", ""])
+def test_whether_bytecode_is_written_is_followed(tmp_path: Path, text: str) -> None:
+    code = "import sys; print('torch' in sys.modules, sys.dont_write_bytecode)"
+    environment = warm.environment(PYTHONDONTWRITEBYTECODE=text)
+    said = subprocess.run([warm.python(), "-c", code], env=environment, capture_output=True, check=True).stdout
+    assert said == f"True {bool(text)}\n".encode()
 
 
 def test_what_is_read_at_the_start_is_read_by_an_interpreter_of_its_own(tmp_path: Path) -> None:

@@ -3,11 +3,11 @@
 import os
 import signal
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
+from benchmarks import warm
 from paritrace.capture.session import DRAIN_SECONDS
 from paritrace.capture.termination import STUCK_SECONDS
 from paritrace.evidence.blackbox import Cause
@@ -37,11 +37,11 @@ for step in range(30):
         if how in ("own", "default", "ignored"):
             os.kill(os.getpid(), signal.SIGTERM)
         elif how == "killed":
-            print("25", flush=True)
+            print("25", os.getpid(), flush=True)
             sys.stdin.read()
         elif how == "stuck":
             lock, libc = ctypes.create_string_buffer(64), ctypes.CDLL(None)
-            print("25", flush=True)
+            print("25", os.getpid(), flush=True)
             libc.pthread_mutex_lock(lock)
             libc.pthread_mutex_lock(lock)
         elif how == "raises":
@@ -123,34 +123,36 @@ def test_what_ends_nothing_writes_nothing(
     assert seen_in(tmp_path / "run").triggers == []
 
 
-def begun(script: Path, run_dir: Path, how: str) -> subprocess.Popen[str]:
-    """A captured process that has come to step 25 and goes no further."""
-    command = [sys.executable, "-m", "paritrace", "run", "-o", str(run_dir), "--black-box", "--no-diff"]
+def begun(script: Path, run_dir: Path, how: str) -> tuple[subprocess.Popen[str], int]:
+    """A captured program that has come to step 25 and goes no further: the interpreter started for it, its own id."""
+    command = [warm.python(), "-m", "paritrace", "run", "-o", str(run_dir), "--black-box", "--no-diff"]
     process = subprocess.Popen(
         [*command, str(script), how],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
         text=True,
-        env={**os.environ, "OMP_NUM_THREADS": "1"},
+        env=warm.environment(),
     )
     assert process.stdout is not None
-    while process.stdout.readline().strip() != "25":
+    while (words := process.stdout.readline().split())[:1] != ["25"]:
         assert process.poll() is None
-    return process
+    return process, int(words[1])
 
 
 def test_a_main_thread_that_is_stuck_in_a_call_ends_all_the_same(script: Path, tmp_path: Path) -> None:
-    with begun(script, tmp_path / "run", "stuck") as process:
-        process.terminate()
+    process, pid = begun(script, tmp_path / "run", "stuck")
+    with process:
+        os.kill(pid, signal.SIGTERM)
         assert process.wait(DEADLINE_SECONDS) == -signal.SIGTERM
     assert STUCK_SECONDS + DRAIN_SECONDS < 30, "launchers wait 30 s before they kill"
     kept_at_step_25(seen_in(tmp_path / "run"), Cause.SIGTERM, "")
 
 
 def test_a_killed_process_loses_its_box_and_the_run_says_so(script: Path, tmp_path: Path) -> None:
-    with begun(script, tmp_path / "run", "killed") as process:
-        process.kill()
+    process, pid = begun(script, tmp_path / "run", "killed")
+    with process:
+        os.kill(pid, signal.SIGKILL)
         assert process.wait(DEADLINE_SECONDS) == -signal.SIGKILL
     assert seen_in(tmp_path / "run").triggers == []
     for command in ("check", "runs show"):
@@ -159,23 +161,23 @@ def test_a_killed_process_loses_its_box_and_the_run_says_so(script: Path, tmp_pa
 
 
 LIMITED = """
-import resource, subprocess, sys
+import resource, runpy
 resource.setrlimit(resource.RLIMIT_FSIZE, (130_000, 130_000))
-sys.exit(subprocess.run(sys.argv[1:]).returncode)
+runpy.run_module("paritrace", run_name="__main__", alter_sys=True)
 """
 
 
 def test_a_disk_that_fills_while_the_box_is_written_disturbs_nothing(
     script: Path, losses: list[str], tmp_path: Path
 ) -> None:
-    capture = [sys.executable, "-m", "paritrace", "run", "-o", str(tmp_path / "run"), "--black-box", "--no-diff"]
+    capture = ["run", "-o", str(tmp_path / "run"), "--black-box", "--no-diff"]
     done = subprocess.run(
-        [sys.executable, "-c", LIMITED, *capture, str(script), "exits"],
+        [warm.python(), "-c", LIMITED, *capture, str(script), "exits"],
         capture_output=True,
         text=True,
         timeout=DEADLINE_SECONDS,
         check=False,
-        env={**os.environ, "OMP_NUM_THREADS": "1"},
+        env=warm.environment(),
     )
     assert (done.returncode, done.stdout.splitlines()) == (3, losses[:25])
     assert "the run is incomplete" in done.stderr

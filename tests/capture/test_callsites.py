@@ -13,11 +13,12 @@ from typing import Any
 
 import pytest
 
+from benchmarks import warm
+
 pytestmark = pytest.mark.slow
 pytest.importorskip("torch")
 
 HERE = Path(__file__).parent / "callsites"
-ROOT = HERE.parents[2]
 WAIT_SECONDS = 300.0
 TRAINING = ("callsite_training.py", "callsite_model.py")
 
@@ -34,12 +35,12 @@ def checkout(tmp_path: Path) -> Path:
 
 def environment() -> dict[str, str]:
     kept = {name: text for name, text in os.environ.items() if not name.startswith("PARITRACE_")}
-    return {**kept, "PYTHONPATH": str(ROOT / "src"), "OMP_NUM_THREADS": "1"}
+    return kept | warm.SERVED
 
 
 def started(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
     done = subprocess.run(
-        [sys.executable, *words],
+        [warm.python(), *words],
         cwd=folder,
         env=environment(),
         capture_output=True,

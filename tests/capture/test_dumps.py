@@ -2,7 +2,6 @@
 
 import hashlib
 import subprocess
-import sys
 import weakref
 from pathlib import Path
 
@@ -14,6 +13,7 @@ from torch.distributed.device_mesh import init_device_mesh
 from torch.distributed.tensor import DTensor, Shard
 
 import paritrace
+from benchmarks import warm
 from paritrace.capture.session import Workload, begin
 from paritrace.capture.settings import CaptureSettings, Selection, parse_levels
 from paritrace.errors import RequestError
@@ -283,7 +283,11 @@ with paritrace.trace(sys.argv[1], diff=False, dump=["function:paritrace.observe(
 def test_killed_while_it_keeps_no_name_lies(tmp_path: Path) -> None:
     run_dir = tmp_path / "run"
     process = subprocess.Popen(
-        [sys.executable, "-c", KILLED, str(run_dir)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        [warm.python(), "-c", KILLED, str(run_dir)],
+        env=warm.environment(),
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
     )
     assert process.stdin is not None
     assert process.stdout is not None
@@ -308,8 +312,6 @@ def test_a_limit_on_files_ends_the_keeping_and_not_the_training(tmp_path: Path) 
     bare = run_bare(script, "2")
     run_dir = tmp_path / "run"
     command = [
-        "-m",
-        "paritrace",
         "run",
         "-o",
         str(run_dir),
@@ -322,7 +324,8 @@ def test_a_limit_on_files_ends_the_keeping_and_not_the_training(tmp_path: Path) 
         "2",
     ]
     done = subprocess.run(
-        [sys.executable, "-c", LIMITED, sys.executable, *command],
+        [warm.python(), "-c", LIMITED, *command],
+        env=warm.environment(),
         capture_output=True,
         text=True,
         timeout=DEADLINE_SECONDS,
@@ -342,9 +345,9 @@ def test_a_limit_on_files_ends_the_keeping_and_not_the_training(tmp_path: Path) 
 
 
 LIMITED = """
-import resource, subprocess, sys
+import resource, runpy
 resource.setrlimit(resource.RLIMIT_FSIZE, (300_000, 300_000))
-sys.exit(subprocess.run(sys.argv[1:]).returncode)
+runpy.run_module("paritrace", run_name="__main__", alter_sys=True)
 """
 
 TRAINING = """

@@ -2,12 +2,12 @@
 
 import os
 import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from benchmarks import warm
 from paritrace.evidence.calls import Call
 from paritrace.evidence.journal import Loss
 from paritrace.runs.envelope import SessionStatus
@@ -89,9 +89,9 @@ def test_a_disk_without_room_for_a_run_is_refused_and_nothing_starts(small_disk:
 
 
 LIMITED = """
-import resource, subprocess, sys
+import resource, runpy
 resource.setrlimit(resource.RLIMIT_FSIZE, (300_000, 300_000))
-sys.exit(subprocess.run(sys.argv[1:]).returncode)
+runpy.run_module("paritrace", run_name="__main__", alter_sys=True)
 """
 
 
@@ -100,9 +100,10 @@ def test_a_limit_on_the_size_of_files_is_a_full_disk_too(tmp_path: Path) -> None
     script = write_script(tmp_path / "train.py", TRAINING)
     bare = run_bare(script, STEPS)
     run_dir = tmp_path / "run"
-    capture = [sys.executable, "-m", "paritrace", "run", "-o", str(run_dir), "--level", "op", "--steps", "0:100"]
+    capture = ["run", "-o", str(run_dir), "--level", "op", "--steps", "0:100"]
     done = subprocess.run(
-        [sys.executable, "-c", LIMITED, *capture, "--no-diff", str(script), STEPS],
+        [warm.python(), "-c", LIMITED, *capture, "--no-diff", str(script), STEPS],
+        env=warm.environment(),
         capture_output=True,
         text=True,
         timeout=DEADLINE_SECONDS,

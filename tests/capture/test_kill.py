@@ -4,12 +4,12 @@ import os
 import random
 import signal
 import subprocess
-import sys
 import time
 from pathlib import Path
 
 import pytest
 
+from benchmarks import warm
 from paritrace.evidence.calls import Call, Function, JournalHeader, Scope, Site, StepMark
 from paritrace.evidence.codec import Record
 from paritrace.evidence.journal import Loss
@@ -103,9 +103,10 @@ def check_what_was_flushed(run_dir: Path) -> int:
 def test_kill_nine_at_many_moments(tmp_path: Path) -> None:
     script = write_script(tmp_path / "many.py", MANY)
     moments = random.Random(5)
-    arguments = [sys.executable, str(script), str(tmp_path), str(KILLS)]
+    arguments = [warm.python(), str(script), str(tmp_path), str(KILLS)]
     begun = []
-    with subprocess.Popen(arguments, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as many:
+    pipe = subprocess.PIPE
+    with subprocess.Popen(arguments, env=warm.environment(), stdin=pipe, stdout=pipe, text=True) as many:
         assert many.stdout is not None
         assert many.stdin is not None
         for number in range(KILLS):

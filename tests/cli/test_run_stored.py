@@ -14,6 +14,7 @@ from queue import Queue
 
 import pytest
 
+from benchmarks import warm
 from paritrace.cli.entry import status_of
 from paritrace.runs.reading import open_run
 from paritrace.runs.staged import TROUBLE
@@ -112,7 +113,7 @@ def test_a_target_of_another_run_is_refused(script: Path, capfd: pytest.CaptureF
 
 def environment() -> dict[str, str]:
     kept = {name: text for name, text in os.environ.items() if not name.startswith("PARITRACE_")}
-    return {**kept, "PYTHONPATH": f"{ROOT / 'src'}{os.pathsep}{ROOT}", "OMP_NUM_THREADS": "1"}
+    return kept | warm.SERVED
 
 
 def free_port() -> int:
@@ -121,14 +122,14 @@ def free_port() -> int:
         return int(one.getsockname()[1])
 
 
-def on_node(number: int, port: int, *, num_steps: int) -> list[str]:
+def on_node(number: int, port: int, *, python: str, num_steps: int) -> list[str]:
     """The command of one of two nodes, with one rank each."""
     launcher = (
-        f"{sys.executable} -m torch.distributed.run --nnodes 2 --nproc-per-node 1 --node-rank {number}"
+        f"{python} -m torch.distributed.run --nnodes 2 --nproc-per-node 1 --node-rank {number}"
         f" --master-addr 127.0.0.1 --master-port {port}"
     )
     return [
-        *(sys.executable, "-m", "paritrace", "run", "-o", f"RUN-{number}", "--level", "op", "--steps", "0:1000000"),
+        *(python, "-m", "paritrace", "run", "-o", f"RUN-{number}", "--level", "op", "--steps", "0:1000000"),
         *("--store", "store", "--staging", f"staging-{number}", "--node-id", f"node-{number}"),
         *("--run-id", "run-of-two", "--sync-interval", "0.3", "--sync-batch-mib", "0.05"),
         *("--launcher", launcher, str(ROOT / "tests" / "cli" / "staged_training.py"), str(num_steps)),
@@ -138,14 +139,14 @@ def on_node(number: int, port: int, *, num_steps: int) -> list[str]:
 class Nodes:
     """Two nodes on one machine; what their ranks say comes in `lines`."""
 
-    def __init__(self, folder: Path, *, num_steps: int) -> None:
+    def __init__(self, folder: Path, *, python: str = sys.executable, num_steps: int) -> None:
         port = free_port()
         self.folder = folder
         self.lines: Queue[str] = Queue()
         self.pids: set[int] = set()
         self.children = [
             subprocess.Popen(
-                on_node(number, port, num_steps=num_steps),
+                on_node(number, port, python=python, num_steps=num_steps),
                 cwd=folder,
                 env=environment(),
                 stdout=subprocess.PIPE,
@@ -268,7 +269,7 @@ def test_st17_a_trace_in_code_is_staged_exactly_when_a_store_is_named(tmp_path: 
         ({"PARITRACE_STORE": "store", "PARITRACE_STAGING_DIR": "staging"}, ""),
     ):
         done = subprocess.run(
-            [sys.executable, str(script)],
+            [warm.python(), str(script)],
             cwd=tmp_path,
             env=environment() | given,
             capture_output=True,
@@ -287,7 +288,7 @@ def test_st17_a_trace_in_code_is_staged_exactly_when_a_store_is_named(tmp_path: 
 @pytest.mark.slow
 def test_two_nodes_publish_while_they_train(tmp_path: Path) -> None:
     pytest.importorskip("torch")
-    nodes = Nodes(tmp_path, num_steps=STEPS_SEEN)
+    nodes = Nodes(tmp_path, python=warm.python(), num_steps=STEPS_SEEN)
     try:
         assert nodes.end() == [0, 0], nodes.errors
     finally:

@@ -3,11 +3,11 @@
 import os
 import signal
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
+from benchmarks import warm
 from paritrace.evidence.calls import StepMark
 from paritrace.evidence.journal import Loss
 from paritrace.runs.envelope import SessionStatus
@@ -17,6 +17,7 @@ from paritrace.runs.verify import Finding, verify
 pytest.importorskip("torch")
 
 TRAINING = """
+import os
 import torch
 torch.set_num_threads(1)
 model = torch.nn.Sequential(torch.nn.Linear(8, 16), torch.nn.ReLU(), torch.nn.Linear(16, 1))
@@ -26,7 +27,7 @@ for step in range(100_000):
     optimizer.zero_grad()
     loss.backward()
     optimizer.step()
-    print(step, flush=True)
+    print(os.getpid(), flush=True)
 """
 
 
@@ -35,7 +36,7 @@ for step in range(100_000):
 def test_a_training_killed_in_the_middle(tmp_path: Path, after: int) -> None:
     (tmp_path / "train.py").write_text(TRAINING)
     command = [
-        sys.executable,
+        warm.python(),
         "-m",
         "paritrace",
         "run",
@@ -47,11 +48,12 @@ def test_a_training_killed_in_the_middle(tmp_path: Path, after: int) -> None:
         "0:100000",
         "train.py",
     ]
-    with subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as child:
+    pipe = subprocess.PIPE
+    with subprocess.Popen(command, cwd=tmp_path, env=warm.environment(), stdout=pipe, stderr=pipe) as child:
         assert child.stdout is not None
         for _ in range(after):
-            assert child.stdout.readline()
-        os.kill(child.pid, signal.SIGKILL)
+            pid = int(child.stdout.readline())
+        os.kill(pid, signal.SIGKILL)
         child.wait(timeout=60)
     run = open_run(tmp_path / "run")
     (view,) = run.sessions

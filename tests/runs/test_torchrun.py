@@ -1,14 +1,13 @@
 """A real launcher: ranks, restarts, two agents, a rank that is killed (EV-13, CA-1, CA-3, CA-16)."""
 
-import os
 import socket
 import subprocess
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 
+from benchmarks import warm
 from paritrace.compare.checks import check
 from paritrace.compare.checks_result import Outcome
 from paritrace.compare.engine import compare
@@ -61,11 +60,11 @@ def launched(
     """Start the training on two ranks through `--launcher`."""
     if not (folder / "train.py").exists():
         (folder / "train.py").write_text(TRAINING)
-    launcher = " ".join([sys.executable, "-m", "torch.distributed.run", *options])
+    launcher = " ".join([warm.python(), "-m", "torch.distributed.run", *options])
     return subprocess.Popen(
-        [sys.executable, "-m", "paritrace", "run", "-o", run, "--launcher", launcher, "train.py", *arguments],
+        [warm.python(), "-m", "paritrace", "run", "-o", run, "--launcher", launcher, "train.py", *arguments],
         cwd=folder,
-        env={**os.environ, "OMP_NUM_THREADS": "1"},
+        env=warm.environment(),
         stdout=subprocess.DEVNULL,
         stderr=subprocess.PIPE,
         text=True,

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from benchmarks import warm
 from paritrace.automation.protocol.serving import serve
 from paritrace.automation.protocol.table import load_action
 
@@ -39,7 +40,7 @@ class Protocol:
             "script": self.script,
             "args": list(args),
             "ranks": self.ranks,
-            "env": {"PYTHONPATH": str(ROOT / "src"), "OMP_NUM_THREADS": "1", "MY_TOKEN": SECRET},
+            "env": {**warm.SERVED, "MY_TOKEN": SECRET},
         }
 
     def request(self, action: str, *args: str, **fields: object) -> Path:
@@ -80,7 +81,7 @@ def training(folder: Path, launcher: list[str] | None = None, ranks: tuple[int, 
     (checkout / ".git").mkdir(parents=True)
     for name in ("callsite_training.py", "callsite_model.py"):
         shutil.copy(CALLSITES / name, checkout / name)
-    return Protocol(folder, launcher or [sys.executable], "callsite_training.py", list(ranks))
+    return Protocol(folder, launcher or [warm.python()], "callsite_training.py", list(ranks))
 
 
 def program(folder: Path, text: str, launcher: str = "", ranks: tuple[int, ...] = (0,)) -> Protocol:

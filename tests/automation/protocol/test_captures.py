@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from benchmarks import warm
 from tests.automation.protocol.captures import (
     ROOT,
     SECRET,
@@ -25,7 +26,7 @@ pytestmark = pytest.mark.slow
 pytest.importorskip("torch")
 
 WAIT_SECONDS = 120.0
-TORCHRUN = [sys.executable, "-m", "torch.distributed.run", "--nproc-per-node", "2"]
+TORCHRUN = ("-m", "torch.distributed.run", "--nproc-per-node", "2")
 STARTS = "import os, subprocess, sys\nwords = [sys.executable, *sys.argv[1:]]\n"
 
 
@@ -89,7 +90,7 @@ def test_au4_au5_au6_a_workload_is_discovered_planned_and_traced_and_its_checkou
 
 
 def test_au4_two_ranks_under_torchrun_leave_one_receipt_each(tmp_path: Path) -> None:
-    asking = training(tmp_path, TORCHRUN, (0, 1))
+    asking = training(tmp_path, [warm.python(), *TORCHRUN], (0, 1))
     discovery = asking.result("discover", "2")
     assert [(rank["rank"], rank["calls"] > 0) for rank in discovery["ranks"]] == [(0, True), (1, True)]
     assert asking.result("prepare", "2", discovery=discovery)["plan"]["files"]

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from benchmarks import warm
 from tests.automation.protocol.captures import Protocol, digests, training
 
 pytestmark = pytest.mark.slow
@@ -42,7 +43,8 @@ sys.exit(status)
 
 def two_nodes(folder: Path, nodes: list[list[str]], address: str = "127.0.0.1") -> Protocol:
     (folder / "launcher.py").write_text(LAUNCHER)
-    return training(folder, [sys.executable, str(folder / "launcher.py"), json.dumps(nodes), address], (0, 1))
+    python = sys.executable if any(nodes) else warm.python()  # what is forked is in no other namespace than this
+    return training(folder, [python, str(folder / "launcher.py"), json.dumps(nodes), address], (0, 1))
 
 
 def named(name: str) -> list[str]:
@@ -105,7 +107,7 @@ def test_au10_nodes_meet_over_a_network(tmp_path: Path, network: tuple[str, str]
 
 
 def test_au10_ranks_that_are_not_unique_are_named(tmp_path: Path) -> None:
-    asking = training(tmp_path, [sys.executable, "-c", TWICE], (0, 1))
+    asking = training(tmp_path, [warm.python(), "-c", TWICE], (0, 1))
     error = asking.error("discover", "2")
     assert (error["code"], "by two processes of one rank" in error["message"]) == ("restart_into_capture", True)
 
