@@ -68,10 +68,14 @@ class TestLocal(Conformance, EndsRanks):
         assert ranks.engine.exit_evidence(0).wait is None
 
     @pytest.mark.slow
-    def test_se16_killing_a_rank_ends_its_data_loaders(self, ranks: Ranks) -> None:
+    @pytest.mark.parametrize("by", ["us", "others"])
+    def test_se16_a_rank_that_ends_takes_its_data_loaders_along(self, ranks: Ranks, by: str) -> None:
         assert ranks.asked(0, "fork") == "forked"
         (loader,) = children_of(ranks.pids[0])
-        ranks.engine.kill(0)
+        if by == "us":
+            ranks.engine.kill(0)
+        else:
+            os.kill(ranks.pids[0], signal.SIGKILL)
         assert ranks.next(0) is None
         within(lambda: not lives(loader))
 

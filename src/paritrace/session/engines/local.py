@@ -43,17 +43,29 @@ class _Rank:
 
     @property
     def wait(self) -> Exited | Signalled | None:
-        code = self.process.poll()
-        if code is None:
-            return None
+        """How it ended. Whatever it started in its group and left behind ends with it, however that came about."""
+        if self.process.returncode is None:
+            if not readable_within((self.end,), 0):
+                return None
+            self._send(signal.SIGKILL)  # before its exit status is taken: until then its number is nobody else's
+        code = self.process.wait()
         return Exited(code) if code >= 0 else Signalled(-code)
 
     def signal(self, number: int) -> None:
         """Send to the rank's group, so that its data loaders hear it as well; nothing once it has ended."""
-        if self.process.poll() is None:
+        if self.wait is None:
             self.signals.append(number)
-            with suppress(ProcessLookupError, PermissionError):
-                os.killpg(self.process.pid, number)
+            self._send(number)
+
+    def _send(self, number: int) -> None:
+        with suppress(ProcessLookupError, PermissionError):
+            os.killpg(self.process.pid, number)
+
+    def terminate(self) -> None:
+        """SIGTERM, and what makes a stopped one hear it."""
+        if self.wait is None:
+            self.signal(signal.SIGTERM)
+            self._send(signal.SIGCONT)
 
     def close(self) -> None:
         self.line.close()
@@ -133,9 +145,7 @@ class LocalEngine(Engine):
 
     def terminate(self, rank: int) -> None:
         """SIGTERM, and SIGCONT for one that is stopped, so that it can hear it."""
-        self._ranks[rank].signal(signal.SIGTERM)
-        with suppress(ProcessLookupError, PermissionError):
-            os.killpg(self._ranks[rank].process.pid, signal.SIGCONT)
+        self._ranks[rank].terminate()
 
     def kill(self, rank: int) -> None:
         """SIGKILL for the rank and what it started in its group."""
@@ -161,8 +171,8 @@ class LocalEngine(Engine):
             self.kill(rank)
         until = time.monotonic() + REAP_SECONDS
         for one in self._ranks.values():
-            with suppress(subprocess.TimeoutExpired):
-                one.process.wait(max(0.0, until - time.monotonic()))
+            readable_within((one.end,), until - time.monotonic())
+            _ = one.wait
             one.close()
         self._ranks = {}
         self._waker.close()
