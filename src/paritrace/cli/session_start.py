@@ -32,6 +32,13 @@ from paritrace.errors import RequestError
 @click.option(
     "--port", type=click.IntRange(0, 65535), default=0, metavar="N", help="Port of 127.0.0.1 [default: free]."
 )
+@click.option(
+    "--listen",
+    metavar="HOST:PORT",
+    default="",
+    help="With attach: the address of this machine where ranks of other machines dial in [default: 127.0.0.1, any"
+    " free port]. The line is not encrypted.",
+)
 @click.option("--detach", is_flag=True, help="Give the terminal back once all ranks are ready; with attach at once.")
 @json_option
 def start(directory: Path, workload: str | None, detach: bool, as_json: bool, **given: Any) -> int:
@@ -64,6 +71,7 @@ def start(directory: Path, workload: str | None, detach: bool, as_json: bool, **
         start_from=given["start_from"],
         autosave_every=given["autosave_every"],
         port=given["port"],
+        listen=given["listen"],
     )
     if detach:
         return _detached(opening, as_json=as_json)

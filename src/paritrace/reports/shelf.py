@@ -14,10 +14,13 @@ from paritrace.reports.documents import decoded
 from paritrace.reports.keeping import FOLDER, MANIFEST, NAMES
 from paritrace.reports.kept_result import KeptResult, open_result
 from paritrace.reports.shelf_others import (
+    SESSION_NAME,
     ShelvedCheck,
     ShelvedManifest,
+    ShelvedSession,
     ShelvedStore,
     is_manifest,
+    is_session,
     others_at,
     shelved_check,
 )
@@ -65,13 +68,14 @@ class Shelf(Struct, frozen=True):
     checks: tuple[ShelvedCheck, ...] = ()
     manifests: tuple[ShelvedManifest, ...] = ()
     stores: tuple[ShelvedStore, ...] = ()
+    sessions: tuple[ShelvedSession, ...] = ()
     left_out: tuple[str, ...] = ()
 
     @property
     def is_empty(self) -> bool:
         """Whether there is nothing to show."""
-        shown = (self.runs, self.comparisons, self.troubles, self.checks, self.manifests, self.stores)
-        return not any(shown)
+        others = (self.checks, self.manifests, self.stores, self.sessions)
+        return not any((self.runs, self.comparisons, self.troubles, *others))
 
 
 class Result(Struct, frozen=True):
@@ -109,14 +113,15 @@ def shelf_of(path: Path, /, *, files: Files = LOCAL) -> Shelf:
         checks=tuple(one for one in checks if isinstance(one, ShelvedCheck))[:MOST],
         manifests=tuple(ShelvedManifest(key_of(one), str(one), files.size(one)) for one in others.manifests)[:MOST],
         stores=tuple(ShelvedStore(key_of(one), str(one)) for one in others.stores)[:MOST],
+        sessions=tuple(ShelvedSession(key_of(one), str(one)) for one in others.sessions)[:MOST],
         left_out=(*left_out, *_too_many(len(runs), "runs"), *_too_many(len(found), "comparisons")),
     )
     if not path.is_dir() and shelf.is_empty:
         raise RequestError(
-            f"{path} is no run, comparison, check, manifest of attempts or store",
+            f"{path} is no run, comparison, check, manifest of attempts, store or session",
             code="nothing_to_view",
             fix="name a run, a comparison's folder or document, a check.json, a manifest of attempts, a store, "
-            "or a folder that holds some",
+            "a session's directory, or a folder that holds some",
         )
     return shelf
 
@@ -145,6 +150,8 @@ def _place_of(path: Path, *, files: Files) -> Path:
     beside = path.parent
     if path.name == MANIFEST and is_manifest(path, files=files):
         return path
+    if path.name == SESSION_NAME and is_session(beside, files=files):
+        return beside
     if path.name == ENVELOPE_NAME or (path.name in (MANIFEST, *NAMES.values()) and (beside / MANIFEST).exists()):
         return beside
     return path
@@ -182,7 +189,7 @@ def _results(place: Path, runs: tuple[ShelvedRun, ...], *, files: Files) -> Iter
 def _kept_below(folder: Path, *, depth: int, files: Files) -> Iterator[Path]:
     """Results in and below a folder, outside of runs; what cannot be listed holds none that could be shown."""
     try:
-        if not files.exists(folder) or not files.is_folder(folder):
+        if not files.exists(folder) or not files.is_folder(folder) or is_session(folder, files=files):
             return
         if files.exists(folder / MANIFEST) and not is_manifest(folder / MANIFEST, files=files):
             yield folder

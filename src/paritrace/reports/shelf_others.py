@@ -1,4 +1,4 @@
-"""What lies at a path besides runs and comparisons: kept checks, manifests of attempts, stores (SU-10)."""
+"""What lies at a path besides runs and comparisons: checks, manifests of attempts, stores, sessions (SU-10)."""
 
 from collections.abc import Iterator
 from enum import StrEnum
@@ -24,6 +24,11 @@ HEAD_BYTES = 256  # of a document: what it says it is stands there
 MOST_ENTRIES = 1000  # of a folder
 DOCUMENT_BYTES = 64 << 20
 DOCUMENTS = frozenset({".json", ".yaml", ".yml"})
+SESSION_NAME, SESSION_FORMAT = (
+    "session.json",
+    "paritrace-session",
+)  # as `session.directory` has them, which is beside us
+SESSION_BYTES = 1 << 20  # of that file: its arguments are the caller's own
 
 
 class ShelvedCheck(Struct, frozen=True):
@@ -39,6 +44,13 @@ class ShelvedCheck(Struct, frozen=True):
 
 class ShelvedStore(Struct, frozen=True):
     """A folder of published bundles."""
+
+    key: str
+    path: str
+
+
+class ShelvedSession(Struct, frozen=True):
+    """The directory of a resident session; what it holds is read when it is asked for."""
 
     key: str
     path: str
@@ -66,12 +78,14 @@ class Others(Struct, frozen=True):
     checks: tuple[Path, ...] = ()
     manifests: tuple[Path, ...] = ()
     stores: tuple[Path, ...] = ()
+    sessions: tuple[Path, ...] = ()
 
 
 class _Kind(StrEnum):
     CHECK = "check"
     MANIFEST = "manifest"
     STORE = "store"
+    SESSION = "session"
 
 
 def others_at(place: Path, /, *, files: Files) -> Others:
@@ -81,6 +95,7 @@ def others_at(place: Path, /, *, files: Files) -> Others:
         checks=tuple(path for kind, path in found if kind is _Kind.CHECK),
         manifests=tuple(path for kind, path in found if kind is _Kind.MANIFEST),
         stores=tuple(path for kind, path in found if kind is _Kind.STORE),
+        sessions=tuple(path for kind, path in found if kind is _Kind.SESSION),
     )
 
 
@@ -92,6 +107,18 @@ def is_manifest(path: Path, /, *, files: Files) -> bool:
     """
     head = _head(path, files=files)
     return MANIFEST_FORMAT.encode() in head or b"".join(head.split()).startswith(b'{"attempts":')
+
+
+def is_session(place: Path, /, *, files: Files) -> bool:
+    """Whether a folder is a resident session's directory.
+
+    Raises:
+        HostError: Refused: its record cannot be read.
+    """
+    path = place / SESSION_NAME
+    if not files.exists(path) or files.size(path) > SESSION_BYTES:
+        return False
+    return f'"{SESSION_FORMAT}"'.encode() in files.read(path)
 
 
 def read_check(path: Path, /, *, files: Files) -> Checked:
@@ -144,6 +171,9 @@ def _found(place: Path, *, depth: int, files: Files) -> Iterator[tuple[_Kind, Pa
             return
         if is_store(place, files=files):
             yield _Kind.STORE, place
+            return
+        if is_session(place, files=files):
+            yield _Kind.SESSION, place
             return
         if files.exists(place / ENVELOPE_NAME) or not depth:
             return

@@ -28,6 +28,7 @@ class Session(Client):
         bounds: Mapping[str, float] | None = None,
         start_from: str | None = None,
         autosave_every: int = 1000,
+        listen: str = "",
         tell: Callable[[str], None] = lambda _words: None,
     ) -> "Session":
         """Start a coordinator, a process of its own, and return once all ranks are ready.
@@ -42,10 +43,11 @@ class Session(Client):
             bounds: Waits by their names, in seconds.
             start_from: A checkpoint of the session, or `latest`.
             autosave_every: Steps; 0: never.
+            listen: With `attach`: `HOST:PORT` where ranks of other machines dial in; 127.0.0.1 where it is left out.
             tell: Told how far loading is.
 
         Raises:
-            RequestError: Refused, `not_a_session`, `bad_bound`.
+            RequestError: Refused, `not_a_session`, `bad_bound`, `bad_listen`.
             HostError: Failed, `coordinator_not_started`, `coordinator_silent`, `ranks_not_ready`.
         """
         opening = Opening(
@@ -58,6 +60,7 @@ class Session(Client):
             config=dict(config or {}),
             start_from=start_from,
             autosave_every=autosave_every,
+            listen=listen,
         )
         status = start_detached(opening, tell=tell)
         if status.state is RankState.ERROR:

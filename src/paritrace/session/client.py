@@ -24,7 +24,7 @@ from paritrace.session.api_records import (
 )
 from paritrace.session.checkpoint_records import COORDINATOR
 from paritrace.session.commands import Body, Fences, Kind, Reason, Reply, Result
-from paritrace.session.door import Door
+from paritrace.session.door import ANSWERS_WITHIN_SECONDS, Door
 from paritrace.session.engines.layout import stacks_path
 from paritrace.session.engines.stacks import stacks_of
 from paritrace.session.journal import Line
@@ -66,8 +66,9 @@ class Client:
     `coordinator_gone`, where nobody answers.
     """
 
-    def __init__(self, directory: str | Path) -> None:
-        self._door = Door(Path(directory))
+    def __init__(self, directory: str | Path, *, answers_within_seconds: float = ANSWERS_WITHIN_SECONDS) -> None:
+        """`answers_within_seconds`: how long its coordinator has for an answer, beyond the time it is to wait."""
+        self._door = Door(Path(directory), answers_within_seconds=answers_within_seconds)
 
     @property
     def directory(self) -> Path:

@@ -26,8 +26,9 @@ _NOT_THERE = (ConnectionError, TimeoutError, HTTPException, socket.gaierror)
 class Door:
     """Nothing is read or connected before the first question. One thread at a time."""
 
-    def __init__(self, directory: Path) -> None:
+    def __init__(self, directory: Path, *, answers_within_seconds: float = ANSWERS_WITHIN_SECONDS) -> None:
         self.directory = directory
+        self._patience = answers_within_seconds
         self.lease: str | None = None
         self._connection: HTTPConnection | None = None
         self._token = ""
@@ -92,7 +93,7 @@ class Door:
     def _asked(self, method: str, address: str, data: bytes | None, *, wait_seconds: float) -> tuple[int, bytes]:
         connection = self._connected()
         assert connection.sock is not None
-        connection.sock.settimeout(wait_seconds + ANSWERS_WITHIN_SECONDS)
+        connection.sock.settimeout(wait_seconds + self._patience)
         headers = {"Authorization": f"Bearer {self._token}"}
         if self.lease is not None:
             headers["Paritrace-Lease"] = self.lease
@@ -108,7 +109,7 @@ class Door:
         if self._connection is None:
             record = read_session(self.directory)
             self._token = read_token(self.directory)
-            connection = HTTPConnection(record.host, record.port, timeout=ANSWERS_WITHIN_SECONDS)
+            connection = HTTPConnection(record.host, record.port, timeout=self._patience)
             connection.connect()  # which sets TCP_NODELAY
             self._connection = connection
         return self._connection

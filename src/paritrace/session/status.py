@@ -5,6 +5,7 @@ from typing import Any
 from msgspec import Struct, field
 
 from paritrace.session.commands import Body, Reason
+from paritrace.session.engines.seam import TurnedAway
 from paritrace.session.states import RankState
 
 FORMAT = "paritrace-session-status"
@@ -66,3 +67,4 @@ class Status(Struct, frozen=True, forbid_unknown_fields=True):
     preview: Body = field(default_factory=dict[str, Any])  # generation, step, path, next_step, disabled_reason
     capabilities: tuple[str, ...] = ()
     control: str = "full"  # attach: `disabled: WHY` once control was given up
+    turned_away: tuple[TurnedAway, ...] = ()  # attach: processes that wanted to join and may not, the last one last

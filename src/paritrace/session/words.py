@@ -7,6 +7,7 @@ from paritrace.clock import rfc3339
 from paritrace.session.api_records import Event
 from paritrace.session.bounds import Bound
 from paritrace.session.commands import Reply, Result
+from paritrace.session.engines.seam import TurnedAway
 from paritrace.session.journal import Line
 from paritrace.session.status import RankView, Status
 
@@ -57,6 +58,7 @@ def status_words(status: Status, /) -> str:
     if status.checkpoint_state is not None:
         lines.append(f"identical to {status.checkpoint_state.path} (step {status.checkpoint_state.step})")
     lines += [_rank_words(view) for view in status.ranks]
+    lines += [_turned_away_words(one) for one in status.turned_away]
     lines += [f"warning: {words}" for words in status.warnings]
     return "\n".join(lines + ([trouble_words(status)] if status.error else []))
 
@@ -86,6 +88,12 @@ def _rank_words(view: RankView) -> str:
     if view.heartbeat_age_seconds is not None:
         told.append(f"heard {view.heartbeat_age_seconds:.1f} s ago")
     return ", ".join([*told, *view.findings])
+
+
+def _turned_away_words(one: TurnedAway) -> str:
+    who = "a process" if one.rank is None else f"a process that said it was rank {one.rank}"
+    times = "" if one.times == 1 else f", {one.times} times"
+    return f"turned away: {who}, from {one.address}{times}: {one.why}"
 
 
 def _figure(value: object) -> str:

@@ -24,6 +24,7 @@ from paritrace.web.navigation import HOME, NO_SUCH_PAGE
 from paritrace.web.pages import Pages
 from paritrace.web.rendering import page
 from paritrace.web.schemas import with_components
+from paritrace.web.session_pages import SessionPages
 from paritrace.web.timelines import Timelines, origin_of
 
 NOT_FOUND = dict.fromkeys(
@@ -55,6 +56,7 @@ def application(path: Path, /, *, token: str, origin: str, perfetto: str = "") -
     made.include_router(inference_api.routes(inference))
     made.include_router(InferencePages(inference).routes())
     made.include_router(ComparisonPages(library).routes())
+    made.include_router(SessionPages(library).routes())
     made.include_router(Timelines(library, perfetto=perfetto).routes())
     made.add_exception_handler(Exception, _answered)
     for kind in (ParitraceError, HTTPException, RequestValidationError):

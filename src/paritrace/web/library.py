@@ -43,6 +43,7 @@ class Library:
             self._places |= {one.key: Path(one.path) for one in found.checks}
             self._places |= {one.key: Path(one.path) for one in found.manifests}
             self._places |= {one.key: Path(one.path) for one in found.stores}
+            self._places |= {one.key: Path(one.path) for one in found.sessions}
         return found
 
     def run(self, key: str) -> AbstractContextManager[Run]:
@@ -60,6 +61,10 @@ class Library:
     def store(self, key: str) -> StorePage:
         """Return the status of a store; raises as `shelf_others.store_page`."""
         return store_page(self._place(key), files=LOCAL)
+
+    def session(self, key: str) -> Path:
+        """Return the directory of a resident session."""
+        return self._place(key)
 
     def result(self, key: str) -> Result:
         """Return a comparison as it is now.

@@ -19,6 +19,7 @@ from paritrace.web.call_detail import CallDetail
 from paritrace.web.calls_database import Answer
 from paritrace.web.contents import AttemptsShown, Facets
 from paritrace.web.inference_evidence import InferenceShown
+from paritrace.web.session_view import SessionShown
 from paritrace.web.source_view import SourcePage
 
 ANSWERS = (
@@ -39,6 +40,7 @@ ANSWERS = (
     RequestLines,
     ServedReport,
     EventLines,
+    SessionShown,
 )
 
 

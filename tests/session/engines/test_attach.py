@@ -13,6 +13,8 @@ from jsonschema import Draft202012Validator
 from paritrace.cli.schema import schema_text
 from paritrace.errors import HostError, RequestError
 from paritrace.process.stop_facts import Exited, Signalled
+from paritrace.session.coordinator.engines import engine_of
+from paritrace.session.engines.addresses import Address, address_of
 from paritrace.session.engines.attach import AttachEngine
 from paritrace.session.engines.rendezvous import NAME, Rendezvous, dialled, joined_as, rendezvous_in
 from paritrace.session.messages import Halt, Joined, from_rank, to_rank
@@ -93,6 +95,8 @@ class TestAttach(Conformance):
     def test_se16_a_second_process_for_a_rank_is_rejected(self, ranks: Launched) -> None:
         found = rendezvous_in(Path(ranks.spec.directory))
         assert rejected(ranks, found, rank=0) == "rank 0 has joined already"
+        assert rejected(ranks, found, rank=0) == "rank 0 has joined already"
+        assert [one.times for one in ranks.engine.turned_away] == [2]
 
     def test_se16_whoever_lacks_the_token_learns_nothing(self, ranks: Launched) -> None:
         found = msgspec.structs.replace(rendezvous_in(Path(ranks.spec.directory)), token="guess", generation=9)
@@ -112,11 +116,11 @@ def rejected(ranks: Launched, found: Rendezvous, *, rank: int) -> str:
     """Dial in with these facts; returns why that was turned away, once the line is closed."""
     line = dialled(found.host, found.port, joined_as(found, rank=rank, world_size=2))
     answers: list[bytes] = []
-    before = len(ranks.attach.rejected)
+    before = _times(ranks)
 
     def answered() -> bool:
         ranks.keep()
-        if len(ranks.attach.rejected) == before:
+        if _times(ranks) == before:
             return False
         answers.extend(line.receive(SOON_SECONDS) or [])
         return bool(answers)
@@ -125,9 +129,14 @@ def rejected(ranks: Launched, found: Rendezvous, *, rank: int) -> str:
     word = to_rank(answers[0])
     assert isinstance(word, Halt)
     within(lambda: line.receive(SOON_SECONDS) is None)
-    assert ranks.attach.rejected[-1] == word.why
+    last = ranks.attach.turned_away[-1]
+    assert (last.why, last.address, last.rank) == (word.why, "127.0.0.1", rank)
     line.close()
     return word.why
+
+
+def _times(ranks: Launched) -> int:
+    return sum(one.times for one in ranks.attach.turned_away)
 
 
 def test_se16_a_coordinator_that_is_gone_is_said_to_be_so(tmp_path: Path) -> None:
@@ -142,7 +151,7 @@ def test_se16_a_coordinator_that_is_gone_is_said_to_be_so(tmp_path: Path) -> Non
 
 def test_se16_an_address_of_another_machine_is_refused(tmp_path: Path) -> None:
     with pytest.raises(HostError) as caught:
-        AttachEngine(host="203.0.113.7").start(spec_in(tmp_path))
+        AttachEngine(address=Address("203.0.113.7")).start(spec_in(tmp_path))
     assert caught.value.code == "cannot_listen"
 
 
@@ -152,4 +161,42 @@ def test_se12_a_rank_that_never_joined_is_said_to_be_so(tmp_path: Path) -> None:
     assert engine.exit_evidence(1).words == "it has not joined"
     assert not engine.send(1, b"anything")
     assert engine.dump_stacks((0, 1)) == {}
+    engine.close()
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("10.0.0.1", Address("10.0.0.1", 0)),
+        ("10.0.0.1:7000", Address("10.0.0.1", 7000)),
+        ("[fd00::1]:7000", Address("fd00::1", 7000)),
+        ("fd00::1", Address("fd00::1", 0)),
+    ],
+)
+def test_se16_an_address_to_listen_on_has_a_port_or_not(text: str, expected: Address) -> None:
+    assert address_of(text) == expected
+
+
+@pytest.mark.parametrize(
+    "text", ["0.0.0.0:7000", "[::]:7", "host:7000", "10.0.0.1:x", "10.0.0.1:70000", ":7000", "", "224.0.0.1"]
+)
+def test_se16_an_address_that_no_rank_could_dial_is_refused(text: str) -> None:
+    with pytest.raises(RequestError) as caught:
+        address_of(text)
+    assert caught.value.code == "bad_listen"
+
+
+def test_se16_only_attach_listens() -> None:
+    with pytest.raises(RequestError) as caught:
+        engine_of("local", listen="127.0.0.1:0")
+    assert caught.value.code == "bad_listen"
+
+
+def test_se16_ranks_are_taken_on_an_address_of_ipv6_too(tmp_path: Path) -> None:
+    engine = AttachEngine(address=Address("::1"))
+    engine.start(spec_in(tmp_path))
+    found = rendezvous_in(tmp_path)
+    line = dialled(found.host, found.port, joined_as(found, rank=1, world_size=2))
+    within(lambda: [one.rank for one in engine.receive(SOON_SECONDS)] == [1])
+    line.close()
     engine.close()

@@ -12,6 +12,7 @@ from msgspec import json as msgspec_json
 from paritrace.errors import HostError, Outcome, ParitraceError
 from paritrace.files import LOCAL
 from paritrace.session.client import Client, is_being_reported
+from paritrace.session.coordinator.engines import engine_of
 from paritrace.session.coordinator.opening_request import Opening
 from paritrace.session.coordinator.owning import require_session_or_empty
 from paritrace.session.coordinator.serving import checked_bounds
@@ -31,10 +32,11 @@ def start_detached(opening: Opening, /, *, tell: Callable[[str], None]) -> Statu
     """Start a coordinator in a session of its own, and return the status once its ranks are ready, or in error.
 
     Raises:
-        RequestError: Refused, `bad_bound`, `not_a_session`.
+        RequestError: Refused, `bad_bound`, `bad_listen`, `no_such_engine`, `not_a_session`.
         HostError: Failed, `coordinator_not_started`, with what it said; `coordinator_silent` past the bound `start`.
     """
     bounds = checked_bounds(opening.bounds)
+    engine_of(opening.engine, listen=opening.listen)
     log = Path(opening.directory, LOG)
     said_before = LOCAL.size(log) if LOCAL.exists(log) else 0
     process = _spawned(opening)

@@ -13,7 +13,7 @@ from paritrace.files import Files
 from paritrace.session.commands import Body
 from paritrace.session.coordinator.opening_request import Opening
 from paritrace.session.directory import GROUP
-from paritrace.session.engines.seam import Engine, ExitEvidence, FromEngine, RankSpec
+from paritrace.session.engines.seam import Engine, ExitEvidence, FromEngine, RankSpec, TurnedAway
 from paritrace.session.failure import FailureReport
 from paritrace.session.messages import Joined
 from paritrace.session.stopping import Failing, Stopped, stop_failed
@@ -48,6 +48,11 @@ class Generations:
     def stops_ranks(self) -> bool:
         """Whether a fail-stop ends the ranks; under `attach` it disables control only."""
         return self._engine.stops_ranks
+
+    @property
+    def turned_away(self) -> tuple[TurnedAway, ...]:
+        """Who wanted to be a rank of this generation and may not."""
+        return self._engine.turned_away
 
     @property
     def numbers(self) -> range:

@@ -112,6 +112,7 @@ class Loop:
                 warnings=parts.books.warnings,
                 root_cause=parts.failed.root_cause,
                 failure_report=parts.failed.report,
+                turned_away=parts.generations.turned_away,
             )
         )
 

@@ -18,3 +18,4 @@ class Opening(Struct, frozen=True, forbid_unknown_fields=True):
     start_from: str | None = None
     autosave_every: int = 1000
     port: int = 0  # 0: any free one
+    listen: str = ""  # attach: HOST:PORT where ranks of other machines dial in; empty: 127.0.0.1 alone

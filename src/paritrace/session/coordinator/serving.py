@@ -70,11 +70,11 @@ def serve(opening: Opening, /, *, begun: Callable[[Begun], None], announcer: Ann
 
     Raises:
         HostError: Refused, `session_owned`, `port_taken`.
-        RequestError: Refused, `not_a_session`, `no_such_engine`, `bad_bound`.
+        RequestError: Refused, `not_a_session`, `no_such_engine`, `bad_listen`, `bad_bound`.
         EvidenceError: Refused: the directory's journal cannot be read.
     """
     bounds = checked_bounds(opening.bounds)
-    make = engine_of(opening.engine)
+    make = engine_of(opening.engine, listen=opening.listen)
     directory = Path(opening.directory)
     with ExitStack() as opened:
         opened.enter_context(owned(directory))

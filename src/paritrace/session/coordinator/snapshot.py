@@ -8,6 +8,7 @@ from msgspec.structs import replace
 from paritrace.session.commands import Body
 from paritrace.session.coordinator_machine import view
 from paritrace.session.coordinator_record import Coordinator, Known, Phase
+from paritrace.session.engines.seam import TurnedAway
 from paritrace.session.messages import Beat
 from paritrace.session.rounds import ENDLESS
 from paritrace.session.states import RankState
@@ -27,6 +28,7 @@ class Seen(Struct, frozen=True):
     warnings: tuple[str, ...] = ()
     root_cause: str | None = None
     failure_report: str | None = None
+    turned_away: tuple[TurnedAway, ...] = ()
 
 
 def status_of(seen: Seen, /, *, now_ns: int) -> Status:
@@ -60,6 +62,7 @@ def status_of(seen: Seen, /, *, now_ns: int) -> Status:
         inputs=_inputs(machine),
         capabilities=machine.ranks[0].beat.capabilities if machine.ranks[0].beat is not None else (),
         control=machine.control,
+        turned_away=seen.turned_away,
     )
     return status if first is None else _with_beat(status, first, _age(seen.heard_ns.get(0), now_ns) or 0.0)
 

@@ -11,6 +11,8 @@ from paritrace.session.engines.seam import RankLine
 
 SEND_SECONDS = 1.0  # control threads read at once: a buffer that stays full belongs to a stopped process
 MESSAGE_BYTES = 64 * 2**20  # a configuration of ten million numbers fits; more is no message of ours
+GONE_AFTER_SECONDS = 30  # a machine that acknowledges nothing for so long is gone, or its link: TCP itself waits hours
+_PROBE_SECONDS = 5
 _READ_BYTES = 1 << 16
 _LENGTH = struct.Struct(">I")
 
@@ -158,6 +160,25 @@ class SocketLine(RankLine):
         """Close the line."""
         self._line.close()
         self._waker.close()
+
+
+def ends_with_its_machine(end: socket.socket, /) -> None:
+    """Have a line end where the machine of its other end is gone; a process that is stopped does not end it.
+
+    What was sent is acknowledged by the other kernel, and so are probes where nothing is sent; after GONE_AFTER_SECONDS
+    without either the line is closed.
+    """
+    end.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+    tuned = {
+        "TCP_KEEPIDLE": _PROBE_SECONDS,
+        "TCP_KEEPINTVL": _PROBE_SECONDS,
+        "TCP_KEEPCNT": GONE_AFTER_SECONDS // _PROBE_SECONDS - 1,
+        "TCP_USER_TIMEOUT": GONE_AFTER_SECONDS * 1000,
+    }
+    for name, value in tuned.items():
+        option = getattr(socket, name, None)  # where a system has no such option, TCP's own patience holds
+        if option is not None:
+            end.setsockopt(socket.IPPROTO_TCP, option, value)
 
 
 def readable_within(descriptors: Iterable[int], seconds: float) -> set[int]:

@@ -7,22 +7,25 @@ from contextlib import suppress
 
 import msgspec
 from msgspec import Struct
+from msgspec.structs import replace
 
+from paritrace.clock import SYSTEM
 from paritrace.errors import HostError
 from paritrace.process.exit_watch import exit_of
 from paritrace.process.identity import own_identity
 from paritrace.process.left_behind import start_ticks
 from paritrace.process.stop_facts import Wait
+from paritrace.session.engines.addresses import Address
 from paritrace.session.engines.joining import refusal_of
-from paritrace.session.engines.lines import Line, readable_within
-from paritrace.session.engines.seam import FromEngine, RankSpec
+from paritrace.session.engines.lines import Line, ends_with_its_machine, readable_within
+from paritrace.session.engines.seam import FromEngine, RankSpec, TurnedAway
 from paritrace.session.messages import Halt, Joined, encoded, from_rank
 
 STRANGER_SECONDS = 10.0  # a rank joins with its first bytes; one that does not is none
 STRANGERS = 64  # that have not joined yet, at once: beyond them the oldest goes
 FIRST_BYTES = 64 * 1024  # the first word of a rank has some hundred
 END_SECONDS = 0.1  # a process that ends closes its line some milliseconds before its end can be seen
-REJECTIONS = 100  # that are kept in words
+TURNED_AWAY = 100  # that are told of; a port scan has more
 
 
 class Attached:
@@ -60,6 +63,7 @@ class Stranger(Struct):
     """A line whose other end has not said who it is."""
 
     line: Line
+    address: str
     until: float
     rejected: bool = False  # it was told so; its line is closed once it has closed its own end
 
@@ -67,19 +71,20 @@ class Stranger(Struct):
 class Listener:
     """Of the coordinator's main thread."""
 
-    def __init__(self, spec: RankSpec, *, host: str) -> None:
+    def __init__(self, spec: RankSpec, *, address: Address) -> None:
         """Listen. Raises HostError (Refused, `cannot_listen`)."""
         self._spec = spec
         self.ranks: dict[int, Attached] = {}
-        self.rejected: list[str] = []
+        self.turned_away: dict[tuple[str, int | None, str], TurnedAway] = {}
         self._strangers: list[Stranger] = []
         try:
-            self._socket = socket.create_server((host, 0))
+            family = socket.AF_INET6 if ":" in address.host else socket.AF_INET
+            self._socket = socket.create_server((address.host, address.port), family=family)
         except OSError as error:
             raise HostError(
-                f"cannot listen on {host}: {error.strerror}",
+                f"cannot listen on {address.host}, port {address.port}: {error.strerror}",
                 code="cannot_listen",
-                fix="name an address of this machine",
+                fix="name an address of this machine, and a port that is free",
             ) from None
         self._socket.setblocking(False)
 
@@ -120,10 +125,11 @@ class Listener:
     def _accept(self) -> None:
         with suppress(BlockingIOError, ConnectionAbortedError):
             while True:
-                end, _ = self._socket.accept()
+                end, peer = self._socket.accept()
                 end.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+                ends_with_its_machine(end)
                 line = Line(end, message_bytes=FIRST_BYTES)
-                self._strangers.append(Stranger(line, time.monotonic() + STRANGER_SECONDS))
+                self._strangers.append(Stranger(line, str(peer[0]), time.monotonic() + STRANGER_SECONDS))
         while len(self._strangers) > STRANGERS:
             self._strangers.pop(0).line.close()
 
@@ -137,26 +143,32 @@ class Listener:
             return []
         joined = _first_word(words)
         if joined is None:
-            self._reject(stranger, "it did not say who it is", generation=self._spec.generation)
+            self._reject(stranger, "it did not say who it is", None, generation=self._spec.generation)
             return []
         why = refusal_of(joined, self._spec, taken=self.ranks)
         if why is not None:
             is_stale = joined.token == self._spec.token and joined.generation != self._spec.generation
-            self._reject(stranger, why, generation=joined.generation)
+            self._reject(stranger, why, joined.rank, generation=joined.generation)
             return [FromEngine(joined.rank, words[0])] if is_stale else []
         stranger.line.trust()
         self.ranks[joined.rank] = Attached(joined, stranger.line)
         return [FromEngine(joined.rank, word) for word in words]
 
-    def _reject(self, stranger: Stranger, why: str, *, generation: int) -> None:
+    def _reject(self, stranger: Stranger, why: str, rank: int | None, *, generation: int) -> None:
         """End a line with a word for the generation that its other end believes in."""
-        if len(self.rejected) < REJECTIONS:
-            self.rejected.append(why)
+        self._keep(TurnedAway(why, stranger.address, rank, SYSTEM.wall_ns()))
         with suppress(OSError):
             stranger.line.send(encoded(Halt(generation, why)))
         stranger.line.finish()
         stranger.rejected = True
         self._strangers.append(stranger)
+
+    def _keep(self, one: TurnedAway) -> None:
+        key = one.address, one.rank, one.why
+        known = self.turned_away.pop(key, None)
+        self.turned_away[key] = one if known is None else replace(one, times=known.times + 1)
+        while len(self.turned_away) > TURNED_AWAY:
+            self.turned_away.pop(next(iter(self.turned_away)))  # the one that came last the longest time ago
 
 
 def _first_word(words: list[bytes]) -> Joined | None:

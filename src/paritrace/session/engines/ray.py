@@ -5,29 +5,28 @@ import signal
 import sys
 import threading
 from collections import Counter
-from collections.abc import Collection
 from contextlib import suppress
 from typing import Any
 
 import msgspec
 
-from paritrace.errors import HostError, InternalError
+from paritrace.errors import HostError
 from paritrace.process.ray_pool import ADDRESS, require_ray
-from paritrace.session.engines.attach import LOOPBACK
-from paritrace.session.engines.layout import log_name, stacks_path
-from paritrace.session.engines.lines import Waker, readable_within
+from paritrace.session.engines.addresses import LOOPBACK, Address
+from paritrace.session.engines.dialled import DialledEngine
+from paritrace.session.engines.layout import log_name
+from paritrace.session.engines.lines import Waker
 from paritrace.session.engines.listening import Listener
 from paritrace.session.engines.local import SERVE
 from paritrace.session.engines.ray_actor import RankActor
-from paritrace.session.engines.seam import Engine, ExitEvidence, FromEngine, RankSpec
-from paritrace.session.engines.stacks import stacks_of
+from paritrace.session.engines.seam import ExitEvidence, FromEngine, RankSpec
 
 PLACE_SECONDS = 60.0  # a cluster with room starts an actor in some seconds; one without never does
 LOOK_SECONDS = 1.0  # how long the thread that waits for ends goes without a look whether it is to end
 WORDS = 500  # of what Ray says of a death
 
 
-class RayEngine(Engine):
+class RayEngine(DialledEngine):
     """Ranks are actors of this engine's job. The session's directory must be seen by every node under its path.
 
     `num_cpus`, `num_gpus`: what each rank takes of the cluster. A cluster that `RAY_ADDRESS` does not name is started
@@ -35,13 +34,11 @@ class RayEngine(Engine):
     """
 
     def __init__(self, *, serve: str = SERVE, num_cpus: float = 1, num_gpus: float = 0) -> None:
+        super().__init__()
         self._serve = serve
         self._takes = {"num_cpus": num_cpus, "num_gpus": num_gpus}
-        self._spec: RankSpec | None = None
         self._ray: Any = None
         self._started = False  # whether the cluster is ours
-        self._listener: Listener | None = None
-        self._waker = Waker()
         self._actors: dict[int, Any] = {}
         self._ends: _Ends | None = None
         self._killed: set[int] = set()
@@ -66,8 +63,8 @@ class RayEngine(Engine):
                 include_dashboard=False,
                 log_to_driver=False,
             )
-        host = self._ray.util.get_node_ip_address() if os.environ.get(ADDRESS) else LOOPBACK
-        self._listener = Listener(spec, host=host)
+        host = self._ray.util.get_node_ip_address() if os.environ.get(ADDRESS) else LOOPBACK.host
+        self._listener = Listener(spec, address=Address(host))
         remote = self._ray.remote(max_restarts=0, max_task_retries=0, **self._takes)(RankActor)
         environment = {**spec.environment, "PYTHONPATH": os.pathsep.join(one or os.getcwd() for one in sys.path)}
         for rank in range(spec.world_size):
@@ -94,23 +91,10 @@ class RayEngine(Engine):
             before[node] += 1
         return references
 
-    def send(self, rank: int, data: bytes) -> bool:
-        """Write to a rank. False where it has not joined, its line is closed, or was stuck: it is closed then."""
-        one = self._listening().ranks.get(rank)
-        try:
-            if one is not None:
-                one.line.send(data)
-        except OSError:
-            return False
-        return one is not None
-
     def receive(self, timeout_seconds: float) -> list[FromEngine]:
         """Return what has come; that a rank is gone is told once, by its line or by Ray, whichever says so first."""
-        listener, ends = self._listening(), self._ended()
-        waited = {self._waker.fileno(), *listener.descriptors()}
-        readable_within(waited, 0 if listener.has_news() else timeout_seconds)
-        self._waker.rest()
-        found = listener.brought()
+        ends = self._ended()  # looked at first: what an actor wrote before its end is here then
+        found = super().receive(timeout_seconds)
         gone = [one.rank for one in found if one.data is None]
         found = [one for one in found if one.data is not None or one.rank not in self._told]
         found += [FromEngine(rank, None) for rank in sorted(ends - self._told - set(gone))]
@@ -119,21 +103,6 @@ class RayEngine(Engine):
 
     def _ended(self) -> set[int]:
         return set() if self._ends is None else set(self._ends.words)
-
-    def wake(self) -> None:
-        self._waker.wake()
-
-    def dump_stacks(self, ranks: Collection[int]) -> dict[int, str]:
-        """As the seam says; ranks of other machines cannot be asked."""
-        spec = self._required()
-        joined = self._listening().ranks
-        return stacks_of(
-            {
-                rank: (one.joined.pid, stacks_path(spec.directory, spec.generation, rank))
-                for rank, one in joined.items()
-                if rank in ranks and one.here and not one.has_ended
-            }
-        )
 
     def terminate(self, rank: int) -> None:
         """Nothing: the word to leave over the line stands for it, and Ray's workers have their own SIGTERM."""
@@ -173,16 +142,6 @@ class RayEngine(Engine):
             self._ray.shutdown()
         self._actors = {}
         self._waker.close()
-
-    def _listening(self) -> Listener:
-        if self._listener is None:
-            raise InternalError("the engine was not started", code="internal", fix="report this")
-        return self._listener
-
-    def _required(self) -> RankSpec:
-        if self._spec is None:
-            raise InternalError("the engine was not started", code="internal", fix="report this")
-        return self._spec
 
 
 class _Ends:

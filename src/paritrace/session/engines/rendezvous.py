@@ -11,7 +11,7 @@ from paritrace.errors import HostError, RequestError
 from paritrace.evidence.gaps import Gap
 from paritrace.files.local import Files
 from paritrace.process.identity import own_identity
-from paritrace.session.engines.lines import SocketLine
+from paritrace.session.engines.lines import SocketLine, ends_with_its_machine
 from paritrace.session.engines.seam import RankSpec
 from paritrace.session.messages import Joined, encoded
 
@@ -91,6 +91,7 @@ def dialled(host: str, port: int, joined: Joined | None = None) -> SocketLine:
     try:
         end = socket.create_connection((host, port), timeout=DIAL_SECONDS)
         end.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        ends_with_its_machine(end)
         line = SocketLine(end)
         if joined is not None:
             line.send(encoded(joined))

@@ -49,6 +49,16 @@ class ExitEvidence(Struct, frozen=True):
     words: str = ""  # what the engine itself says of the end: Ray's cause of an actor's death
 
 
+class TurnedAway(Struct, frozen=True, forbid_unknown_fields=True):
+    """A process that wanted to be a rank and may not. `rank`: which it said it was, None where it said nothing."""
+
+    why: str
+    address: str  # of the machine it dialled in from
+    rank: int | None
+    last_unix_ns: int
+    times: int = 1  # how often the same one came for the same reason
+
+
 class Engine(Protocol):
     """One generation of ranks. All methods are called from the coordinator's main thread, but for `wake`."""
 
@@ -56,6 +66,11 @@ class Engine(Protocol):
     def stops_ranks(self) -> bool:
         """Whether a fail-stop ends the ranks (local, Ray); under attach it disables control only."""
         ...
+
+    @property
+    def turned_away(self) -> tuple[TurnedAway, ...]:
+        """Who dialled in and was turned away; nobody where ranks are started by the engine itself."""
+        return ()
 
     def start(self, spec: RankSpec) -> None:
         """Start the ranks, or begin to wait for those that dial in."""
