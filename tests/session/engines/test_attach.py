@@ -1,5 +1,6 @@
 import json
 import os
+import socket
 import subprocess
 import sys
 from collections.abc import Generator
@@ -196,6 +197,22 @@ def test_se16_ranks_are_taken_on_an_address_of_ipv6_too(tmp_path: Path) -> None:
     engine = AttachEngine(address=Address("::1"))
     engine.start(spec_in(tmp_path))
     found = rendezvous_in(tmp_path)
+    line = dialled(found.host, found.port, joined_as(found, rank=1, world_size=2))
+    within(lambda: [one.rank for one in engine.receive(SOON_SECONDS)] == [1])
+    line.close()
+    engine.close()
+
+
+@pytest.mark.parametrize("written", [b"\0\0\0\2hi", b"\xff" * 64, b"", b"GET / HTTP/1.1\r\n\r\n"])
+def test_se16_whoever_writes_anything_and_goes_at_once_does_no_harm(tmp_path: Path, written: bytes) -> None:
+    engine = AttachEngine()
+    engine.start(spec_in(tmp_path))
+    found = rendezvous_in(tmp_path)
+    with socket.create_connection((found.host, found.port)) as end:
+        end.sendall(written)
+    within(lambda: not engine.receive(SOON_SECONDS) and bool(engine.turned_away))
+    assert engine.receive(0.0) == []
+    assert [(one.why, one.rank) for one in engine.turned_away] == [("it did not say who it is", None)]
     line = dialled(found.host, found.port, joined_as(found, rank=1, world_size=2))
     within(lambda: [one.rank for one in engine.receive(SOON_SECONDS)] == [1])
     line.close()

@@ -159,6 +159,9 @@ class Listener:
         self._keep(TurnedAway(why, stranger.address, rank, SYSTEM.wall_ns()))
         with suppress(OSError):
             stranger.line.send(encoded(Halt(generation, why)))
+        if not stranger.line.is_open():  # it wrote, and went: there is nobody to tell
+            stranger.line.close()
+            return
         stranger.line.finish()
         stranger.rejected = True
         self._strangers.append(stranger)
