@@ -73,6 +73,7 @@ class Workload:
             ConfigField("length", FIRST.length, minimum=2, maximum=256),
             ConfigField("width", FIRST.width, choices=(32, 64, 128)),
             ConfigField("layers", FIRST.layers, minimum=1, maximum=8),
+            ConfigField("heads", FIRST.heads, choices=(1, 2, 4, 8)),
             ConfigField("seed", FIRST.seed, minimum=0),
         )
 

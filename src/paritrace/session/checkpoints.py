@@ -164,7 +164,9 @@ def read_checkpoint(folder: Path, /, *, files: Files = LOCAL) -> Checkpoint:
     """
     data = files.read_if_present(folder / MANIFEST)
     if data is None:
-        raise _no_checkpoint(folder, (Reason(-1, "no_manifest", "it has no manifest, so its save did not end"),))
+        there = files.exists(folder)
+        words = "it has no manifest, so its save did not end" if there else "there is nothing of this name"
+        raise _no_checkpoint(folder, (Reason(-1, "no_manifest", words),))
     try:
         manifest = msgspec_json.decode(data, type=Manifest)
     except (ValidationError, ValueError) as error:

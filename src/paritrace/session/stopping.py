@@ -179,7 +179,9 @@ def _written(files: Files, failing: Failing, report: FailureReport) -> tuple[str
     """Write the report; a full disk does not keep ranks from being ended."""
     name = failure_name(failing.generation)
     try:
-        files.replace(Path(failing.directory, name), msgspec.json.format(msgspec.json.encode(report)), mode=0o600)
+        files.replace(
+            Path(failing.directory, name), msgspec.json.format(msgspec.json.encode(report)) + b"\n", mode=0o600
+        )
     except HostError as error:
         return None, error.message
     return name, ""

@@ -119,7 +119,9 @@ def config_words(document: Mapping[str, Any], /) -> str:
     """Return a configuration, a line for each value: applied, source, default, limits."""
     lines = [f"{len(document['settings'])} values for {document.get('world_size')} ranks"]
     for one in document["settings"]:
-        told = f"{one['name']} = {one['value']!r}  from {one['source']}, default {one.get('default')!r}"
+        told = f"{one['name']} = {one['value']!r}  from {one['source']}"
+        if one.get("default") is not None:
+            told += f", default {one['default']!r}"
         limits = ", ".join(f"{name} {value}" for name, value in one.get("limits", {}).items())
         asked = f", requested {one['requested']!r}" if "requested" in one else ""
         lines.append("  " + told + asked + (f", {limits}" if limits else ""))

@@ -52,6 +52,13 @@ def test_se11_while_steps_go_on_the_job_is_where_its_last_rank_is() -> None:
     assert (endless.step, endless.target, endless.pending) == (18, None, 0)
 
 
+def test_se36_the_phase_is_that_of_the_state_it_was_said_in() -> None:
+    building = known(0, 0, phase="building")
+    assert status_of(seen(running(building)), now_ns=0).phase == "building"
+    built = replace(building, state=RankState.IDLE)
+    assert status_of(seen(running(built)), now_ns=0).phase == "ready"
+
+
 def test_se14_the_end_of_a_run_is_told_only_from_a_rate() -> None:
     def eta(**progress: Any) -> object:
         machine = running(known(0, 20, progress=progress))

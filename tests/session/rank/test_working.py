@@ -1,6 +1,7 @@
 """What the work thread does for each command, one rank driven by hand (SE-7 to SE-10, SE-22 to SE-35)."""
 
 import json
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -59,6 +60,29 @@ def test_se23_the_identity_of_inputs_is_told_and_written_down(tmp_path: Path) ->
     assert session.built.facts["state_digest"] == "0.0 1 first"
     assert json.loads((tmp_path / "inputs" / "digest-of-first.json").read_bytes())["entries"] == [{"name": "first"}]
     assert session.resident.calls == ["release_setup"]
+    assert session.played.close() == 0
+
+
+def test_se23_inputs_whose_manifest_cannot_be_written_are_there_and_it_is_warned_of(tmp_path: Path) -> None:
+    session = Session(tmp_path)
+    shutil.rmtree(tmp_path / "inputs")
+    (tmp_path / "inputs").write_text("a disk that refuses")
+    assert session.ask(Kind.INPUTS, {"reference": {"text": "second"}})[-1].verdict is Verdict.YES
+    assert session.resident.text == "second"
+    beat = session.played.line.first(Beat, lambda beat: bool(beat.warnings))
+    assert "the manifest of these inputs was not kept" in beat.warnings[0]
+    assert session.played.run(1, at=0).step == 1
+    assert session.played.close() == 0
+
+
+def test_se8_no_checkpoint_is_called_latest_and_one_that_is_not_there_is_told_so(tmp_path: Path) -> None:
+    session = Session(tmp_path)
+    assert _refused(session.ask(Kind.SAVE, {"name": "latest"})) == [
+        "latest is what a load calls the newest checkpoint; give another name"
+    ]
+    assert _refused(session.ask(Kind.LOAD, {"checkpoint": "nothere"})) == [
+        "nothere is no checkpoint: there is nothing of this name"
+    ]
     assert session.played.close() == 0
 
 

@@ -1,4 +1,4 @@
-"""Signals to a coordinator: the first one closes the session, the second one ends its ranks at once (SE-18)."""
+"""Signals to a coordinator: the first one closes the session, a second SIGINT or SIGTERM ends its ranks (SE-18)."""
 
 import signal
 import uuid
@@ -34,7 +34,7 @@ class Interrupts:
         self._asked = False
 
     def __call__(self, number: int, _frame: FrameType | None) -> None:
-        if self._received:
+        if self._received and number != signal.SIGHUP:  # a terminal that goes sends it more than once
             self._generations.kill()
         self._received = signal.Signals(number).name
 

@@ -2,6 +2,7 @@
 
 import os
 import secrets
+import shlex
 from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
@@ -35,10 +36,11 @@ def owned(directory: Path, /, *, files: Files = LOCAL) -> Generator[None]:
     except HostError as error:
         if error.code != "lock_timeout":
             raise
+        quoted = shlex.quote(str(directory))
         raise HostError(
             f"{directory} has an owner that lives{_who(directory, files=files)}",
             code="session_owned",
-            fix=f"`paritrace session status {directory}` asks it; `paritrace session close {directory}` ends it",
+            fix=f"`paritrace session status {quoted}` asks it; `paritrace session close {quoted}` ends it",
         ) from None
 
 

@@ -49,7 +49,7 @@ def status_of(seen: Seen, /, *, now_ns: int) -> Status:
         epoch=machine.epoch,
         config_revision=machine.config_revision,
         ranks=tuple(_view(known, seen.heard_ns.get(known.rank), now_ns) for known in machine.ranks),
-        phase=(first.phase if first is not None else "") or machine.phase.value,
+        phase=_phase(machine, first),
         step=step,
         target=None if machine.target == ENDLESS else machine.target,
         pending=_pending(machine, step),
@@ -65,6 +65,12 @@ def status_of(seen: Seen, /, *, now_ns: int) -> Status:
         turned_away=seen.turned_away,
     )
     return status if first is None else _with_beat(status, first, _age(seen.heard_ns.get(0), now_ns) or 0.0)
+
+
+def _phase(machine: Coordinator, first: Beat | None) -> str:
+    """What rank 0 is at, unless it has changed its state since it said so."""
+    said = first.phase if first is not None and first.state is machine.ranks[0].state else ""
+    return said or machine.phase.value
 
 
 def _with_beat(status: Status, beat: Beat, age: float) -> Status:

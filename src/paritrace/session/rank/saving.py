@@ -7,6 +7,7 @@ from pathlib import Path
 from paritrace.clock import SYSTEM
 from paritrace.errors import EvidenceError, HostError, ParitraceError, RequestError
 from paritrace.session.checkpoint_records import Origin, Receipt
+from paritrace.session.checkpoint_survey import LATEST
 from paritrace.session.checkpoints import (
     AUTOSAVE,
     Checkpoint,
@@ -33,6 +34,10 @@ def vote(task: Task) -> Outcome:
         name = checked_name(task.body.get("name", f"step-{place.step:08d}"))
     except RequestError as error:
         raise Declined(place.reason(error.code, error.message)) from None
+    if name == LATEST:
+        raise Declined(
+            place.reason("bad_name", f"{LATEST} is what a load calls the newest checkpoint; give another name")
+        )
     if place.files.exists(place.directory / CHECKPOINTS / name):
         raise Declined(place.reason("checkpoint_exists", f"there is a checkpoint {name} already"))
     place.retained[task.command_id] = name

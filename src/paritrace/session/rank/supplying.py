@@ -5,6 +5,7 @@ from typing import Any
 
 from msgspec import json as msgspec_json
 
+from paritrace.errors import HostError
 from paritrace.session.commands import Body, Reason
 from paritrace.session.kept_records import INPUTS, InputsManifest
 from paritrace.session.rank.place import MAX_LINES, Declined, InputsHeld, Outcome, Place, Task, bounded
@@ -123,13 +124,22 @@ def publish_set(place: Place, prepared: InputSet) -> None:
 
 
 def hold(place: Place, known: InputSet | None, *, generation: int) -> None:
-    """These are the inputs now; rank 0 writes the manifest of everything that was read, under its digest (SE-23)."""
+    """These are the inputs now; rank 0 writes the manifest of everything that was read, under its digest (SE-23).
+
+    A disk that refuses it ends nothing: the inputs are there, what they are is told, and what is lacking is warned of.
+    """
     require_plain(None if known is None else known.digest, str | None)
     place.inputs = InputsHeld(generation=generation, known=known)
     if known is not None and place.rank == 0:
         reference = place.prepared_from.get(known.digest) or _reference_of(place, known.digest)
         manifest = InputsManifest(known.digest, known.entries, known.facts, known.notes, reference)
-        place.files.replace(_path_of(place, known.digest), _ENCODER.encode(manifest))
+        data = _ENCODER.encode(manifest)
+        try:
+            place.files.replace(_path_of(place, known.digest), data)
+        except HostError as error:
+            place.context.warn(
+                f"the manifest of these inputs was not kept, a rebuild cannot have them: {error.message}"
+            )
 
 
 def report(prepared: InputSet) -> Body:
