@@ -1,7 +1,6 @@
 """`paritrace demo` (SU-6): a real pair of trainings, one planted mistake, found and shown."""
 
 import json
-import os
 import subprocess
 import sys
 from importlib.resources import files as package_files
@@ -9,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from benchmarks import warm
 from paritrace.cli.demo import RIGHT, TRAINING, WRONG, new_place, with_mistake, write_side
 from paritrace.errors import Outcome, RequestError
 from paritrace.files import LOCAL
@@ -49,9 +49,9 @@ def test_without_torch_the_pip_command_is_named(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_the_planted_line_is_the_first_difference(tmp_path: Path) -> None:
-    environment = {**os.environ, "OMP_NUM_THREADS": "1", "PARITRACE_MODE": "off"}  # a user's setting must not matter
+    environment = warm.environment(PARITRACE_MODE="off")  # a user's setting must not matter
     done = subprocess.run(
-        [sys.executable, "-m", "paritrace", "demo", "--keep", str(tmp_path / "demo")],
+        [warm.python(), "-m", "paritrace", "demo", "--keep", str(tmp_path / "demo")],
         env=environment,
         cwd=tmp_path,
         capture_output=True,

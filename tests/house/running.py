@@ -2,19 +2,23 @@
 
 import os
 import re
+import shlex
 import subprocess
 import sys
+import tempfile
 from collections.abc import Iterable
 from pathlib import Path
 
-from tests.house.documents import ROOT, Block
+from benchmarks import warm
+from tests.house.documents import Block
 
 BLOCK_SECONDS = 300  # far above the slowest block (two captures of a small model) on a loaded machine
-INTERPRETERS = {"sh": ["bash", "-euo", "pipefail", "-c"], "python": [sys.executable, "-c"]}
+SHELL = ("bash", "-euo", "pipefail", "-c")
+COMMANDS = {"paritrace": "paritrace", "paritrace-tools": "paritrace.automation", "torchrun": "torch.distributed.run"}
 LEFT_OUT = "..."
 
 
-def run_document(blocks: Iterable[Block], folder: Path) -> int:
+def run_document(blocks: Iterable[Block], folder: Path, *, python: str = sys.executable) -> int:
     """Write `file=` blocks, run `run` blocks, compare `output` blocks with the run before them; return their number."""
     printed, num_runs = "", 0
     for block in blocks:
@@ -25,7 +29,7 @@ def run_document(blocks: Iterable[Block], folder: Path) -> int:
                 target.parent.mkdir(parents=True, exist_ok=True)
                 target.write_text(block.text, encoding="utf-8")
         if "run" in words:
-            printed = _run(INTERPRETERS[language], block, folder=folder)
+            printed = _run(block, language, folder=folder, python=python)
             num_runs += 1
         if "output" in words:
             assert says(block.text, printed), (
@@ -48,18 +52,23 @@ def _line_pattern(line: str) -> str:
     return ".*".join(parts)
 
 
-def _run(interpreter: list[str], block: Block, *, folder: Path) -> str:
-    binaries = Path(sys.executable).parent
-    environment = {
-        **{name: value for name, value in os.environ.items() if not name.startswith("PARITRACE_")},
-        "PATH": f"{binaries}{os.pathsep}{os.environ['PATH']}",
-        "PYTHONPATH": str(ROOT / "src"),
-        "OMP_NUM_THREADS": "1",
-    }
+def _run(block: Block, language: str, *, folder: Path, python: str) -> str:
+    interpreter = {"sh": SHELL, "python": (python, "-c")}[language]
+    with tempfile.TemporaryDirectory() as commands:
+        for name, module in COMMANDS.items():
+            path = Path(commands, name)
+            path.write_text(f'#!/bin/sh\nexec {shlex.quote(python)} -m {module} "$@"\n', encoding="utf-8")
+            path.chmod(0o755)
+        places = (commands, str(Path(python).parent), os.environ["PATH"])
+        environment = warm.environment(PATH=os.pathsep.join(places))
+        return _printed([*interpreter, block.text], block, folder=folder, environment=environment)
+
+
+def _printed(command: list[str], block: Block, *, folder: Path, environment: dict[str, str]) -> str:
     done = subprocess.run(
-        [*interpreter, block.text],
+        command,
         cwd=folder,
-        env=environment,
+        env={name: value for name, value in environment.items() if not name.startswith("PARITRACE_")},
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from benchmarks import warm
 from tests.house.documents import ROOT, anchors_of, blocks_of, links_of, markdown_files
 from tests.house.running import run_document
 
@@ -28,7 +29,7 @@ def test_internal_links_lead_somewhere(name: str) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("name", RUNNABLE)
 def test_code_blocks_run_and_print_what_they_say(name: str, tmp_path: Path) -> None:
-    assert run_document(blocks_of(ROOT / name), tmp_path) > 0
+    assert run_document(blocks_of(ROOT / name), tmp_path, python=warm.python()) > 0
 
 
 def test_a_document_that_lies_is_found(tmp_path: Path) -> None:
