@@ -8,25 +8,28 @@
 PYTHON ?= $(shell command -v python3.11 || command -v python3)
 TORCH ?= torch==2.13.0
 WORKERS ?= 2
+SLOW_WORKERS ?= 3
 BIN := .venv/bin
 CONSTRAINTS := requirements/constraints.txt
 PYTEST := OMP_NUM_THREADS=1 $(BIN)/python -m pytest
 
-.PHONY: demo test test-slow check check-format check-lint check-types check-layers check-docs
+.PHONY: demo test test-slow check check-format check-lint check-types check-mypy check-pyright check-layers check-docs
 .PHONY: format bench docs golden hooks clean
 .DELETE_ON_ERROR:
 
 demo: .venv/.ready
 	$(BIN)/paritrace demo
 
+# Neighbours stay in one worker, which makes what their module shares once.
 test: .venv/.ready
-	$(PYTEST) -n $(WORKERS)
+	$(PYTEST) -n $(WORKERS) --dist worksteal
 
+# One worker more than cores: many of these tests wait for processes, for signals, for a bound to pass.
 test-slow: .venv/.ready .venv/.slow
-	$(PYTEST) -n $(WORKERS) --dist worksteal -m slow --durations=15
+	$(PYTEST) -n $(SLOW_WORKERS) --dist worksteal -m slow --durations=15
 
-# `make -k check` goes on after the first part that fails.
-check: check-format check-lint check-types check-layers check-docs
+# `make -k check` goes on after the first part that fails; `make -j 2 check` runs the two type checkers side by side.
+check: check-mypy check-pyright check-format check-lint check-layers check-docs
 
 check-format: .venv/.ready
 	$(BIN)/ruff format --check .
@@ -34,8 +37,12 @@ check-format: .venv/.ready
 check-lint: .venv/.ready
 	$(BIN)/ruff check .
 
-check-types: .venv/.ready .venv/.slow
+check-types: check-mypy check-pyright
+
+check-mypy: .venv/.ready .venv/.slow
 	$(BIN)/mypy
+
+check-pyright: .venv/.ready .venv/.slow
 	$(BIN)/pyright --pythonpath $(BIN)/python
 
 check-layers: .venv/.ready
@@ -65,14 +72,15 @@ hooks:
 clean:
 	rm -rf .venv demo-out build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
 
+# Nothing is compiled ahead: of some twenty thousand modules that are installed, a fraction is ever imported.
 # torch first and alone: any build of this release that the package index offers will do, and nothing later may replace it.
 .venv/.ready: pyproject.toml requirements/dev.txt $(CONSTRAINTS)
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "paritrace needs Python 3.11 or newer: make PYTHON=/path/to/python3.11")'
 	$(PYTHON) -m venv .venv
-	$(BIN)/pip install --quiet --disable-pip-version-check $(TORCH) -c $(CONSTRAINTS)
-	$(BIN)/pip install --quiet --disable-pip-version-check -e . -r requirements/dev.txt -c $(CONSTRAINTS)
+	$(BIN)/pip install --quiet --disable-pip-version-check --no-compile $(TORCH) -c $(CONSTRAINTS)
+	$(BIN)/pip install --quiet --disable-pip-version-check --no-compile -e . -r requirements/dev.txt -c $(CONSTRAINTS)
 	@touch $@
 
 .venv/.slow: .venv/.ready requirements/slow.txt
-	$(BIN)/pip install --quiet --disable-pip-version-check -r requirements/slow.txt -c $(CONSTRAINTS)
+	$(BIN)/pip install --quiet --disable-pip-version-check --no-compile -r requirements/slow.txt -c $(CONSTRAINTS)
 	@touch $@

@@ -8,8 +8,28 @@ from pathlib import Path
 import pytest
 
 GOLD = Path(__file__).parent / "gold"
+SLOW = "slow"
 
 Golden = Callable[[str, str], None]
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """`-m slow` alone imports no module that has no such test: its text does not have the word."""
+    is_left_out = config.option.markexpr == SLOW and collection_path.suffix == ".py" and not _says_slow(collection_path)
+    return True if is_left_out else None
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """What `-m slow` leaves out has to be what is not marked: a mark that a module inherits stands in its text too."""
+    marked = {item.path for item in items if item.get_closest_marker(SLOW) is not None}
+    hidden = sorted(str(path) for path in marked if not _says_slow(path))
+    if hidden:
+        raise pytest.UsageError(f"slow tests in modules that do not say so: {', '.join(hidden)}")
+
+
+def _says_slow(path: Path) -> bool:
+    return SLOW in path.read_text(encoding="utf-8")
 
 
 def pytest_collection_finish() -> None:
