@@ -17,6 +17,7 @@ from paritrace.process.stop_facts import Exited, Signalled
 from paritrace.session.coordinator.engines import engine_of
 from paritrace.session.engines.addresses import Address, address_of
 from paritrace.session.engines.attach import AttachEngine
+from paritrace.session.engines.lines import GONE_AFTER_SECONDS, ends_with_its_machine
 from paritrace.session.engines.rendezvous import NAME, Rendezvous, dialled, joined_as, rendezvous_in
 from paritrace.session.messages import Halt, Joined, from_rank, to_rank
 from tests.session.engines.conformance import DEADLINE_SECONDS, SOON_SECONDS, Conformance, Ranks, within
@@ -217,3 +218,12 @@ def test_se16_whoever_writes_anything_and_goes_at_once_does_no_harm(tmp_path: Pa
     within(lambda: [one.rank for one in engine.receive(SOON_SECONDS)] == [1])
     line.close()
     engine.close()
+
+
+def test_se16_a_machine_that_acknowledges_nothing_is_given_up_by_tcp_on_both_ends() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as listening, socket.create_connection(listening.getsockname()) as end:
+        ends_with_its_machine(end)
+        assert end.getsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE) == 1
+        told = [end.getsockopt(socket.IPPROTO_TCP, one) for one in (socket.TCP_KEEPIDLE, socket.TCP_KEEPINTVL)]
+        assert told == [5, 5]
+        assert end.getsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT) == GONE_AFTER_SECONDS * 1000
