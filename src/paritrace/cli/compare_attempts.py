@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 from msgspec import Struct
 
-from paritrace.cli.other_kinds import SHARED, form_of, options_beside
+from paritrace.cli.other_kinds import form_of, require_only
 from paritrace.cli.output import ExitStatus, note
 from paritrace.cli.report_options import Output
 from paritrace.errors import RequestError
@@ -73,13 +73,15 @@ def require_shared_options(context: click.Context) -> None:
     Raises:
         RequestError: Refused, `not_for_attempts`.
     """
-    given = options_beside(context, SHARED | {"repeats"})
-    if given:
-        raise RequestError(
-            f"these directories hold attempts, for which {', '.join(given)} means nothing",
+    require_only(
+        context,
+        lambda given: RequestError(
+            f"these directories hold attempts, for which {given} means nothing",
             code="not_for_attempts",
             fix="leave it out; rules for attempts are given to `paritrace attempts compare --gate`",
-        )
+        ),
+        also=frozenset({"repeats"}),
+    )
 
 
 def compare_directories(base: Path, cand: Path, asked: Asked) -> ExitStatus:

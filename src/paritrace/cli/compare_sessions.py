@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from paritrace.cli.other_kinds import SHARED, form_or_suffix, options_beside
+from paritrace.cli.other_kinds import form_or_suffix, require_only
 from paritrace.cli.output import ExitStatus
 from paritrace.cli.report_options import Output
 from paritrace.errors import RequestError
@@ -29,13 +29,14 @@ def require_session_options(context: click.Context) -> None:
     Raises:
         RequestError: Refused, `not_for_sessions`.
     """
-    given = options_beside(context, SHARED)
-    if given:
-        raise RequestError(
-            f"these directories are sessions, for which {', '.join(given)} means nothing",
+    require_only(
+        context,
+        lambda given: RequestError(
+            f"these directories are sessions, for which {given} means nothing",
             code="not_for_sessions",
             fix="leave it out; to compare calls, name captures: DIR/captures/NAME",
-        )
+        ),
+    )
 
 
 def compare_two_sessions(base: Path, cand: Path, output: Output, *, exit_code: bool) -> ExitStatus:

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from paritrace.cli.other_kinds import SHARED, form_or_suffix, options_beside
+from paritrace.cli.other_kinds import form_or_suffix, require_only
 from paritrace.cli.output import ExitStatus
 from paritrace.cli.progress import progress
 from paritrace.cli.report_options import Output
@@ -29,13 +29,14 @@ def require_trace_options(context: click.Context) -> None:
     Raises:
         RequestError: Refused, `not_for_traces`.
     """
-    given = options_beside(context, SHARED)
-    if given:
-        raise RequestError(
-            f"these files are traces, for which {', '.join(given)} means nothing",
+    require_only(
+        context,
+        lambda given: RequestError(
+            f"these files are traces, for which {given} means nothing",
             code="not_for_traces",
             fix="leave it out",
-        )
+        ),
+    )
 
 
 def compare_traces(base: Path, cand: Path, output: Output, *, exit_code: bool) -> ExitStatus:

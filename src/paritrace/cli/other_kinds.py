@@ -1,6 +1,6 @@
 """Options of `paritrace compare` where it is given what is no run: attempts, traces, sessions (AT-22, IN-18, SE-15)."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import click
 from click.core import ParameterSource
@@ -12,13 +12,22 @@ SHARED = frozenset({"base", "cand", "output", "formats", "exit_code", "exit_zero
 """Parameters of `compare` that mean the same for all kinds; every other one speaks of calls and tensors."""
 
 
-def options_beside(context: click.Context, shared: frozenset[str], /) -> list[str]:
-    """Return the options that were given and are none of those that mean the same."""
-    return [
+def require_only(
+    context: click.Context, refusal: Callable[[str], RequestError], *, also: frozenset[str] = frozenset()
+) -> None:
+    """Refuse options that mean nothing for another kind, by an error made of their names; `also`: those that do.
+
+    Raises:
+        RequestError: Refused: as `refusal` says.
+    """
+    given = [
         parameter.opts[-1]
         for parameter in context.command.params
-        if parameter.name not in shared and context.get_parameter_source(parameter.name) is ParameterSource.COMMANDLINE
+        if parameter.name not in SHARED | also
+        and context.get_parameter_source(str(parameter.name)) is ParameterSource.COMMANDLINE
     ]
+    if given:
+        raise refusal(", ".join(given))
 
 
 def form_of(output: Output, formats: Sequence[str], /, *, what: str) -> str | None:

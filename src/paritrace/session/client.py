@@ -94,14 +94,7 @@ class Client:
             options: Id, fences, patience.
         """
         body: Body = {"steps": steps, "schedule": dict(schedule or {}), "autosave": autosave}
-        until = options.until
-        reply = self.command(Kind.RUN, body, options)
-        if not wait:
-            return reply
-        reply = self.waited(reply, until=until)
-        if reply.result is not Result.APPLIED:
-            raise not_applied(reply)
-        return reply
+        return self.command(Kind.RUN, body, options, wait=wait)
 
     def stop(self, *, options: Options = NO_OPTIONS) -> Reply:
         """Park all ranks at one agreed step, their device queues drained (SE-6)."""
@@ -173,13 +166,16 @@ class Client:
         """Close the workload on every rank, then the session."""
         return self.command(Kind.CLOSE, {}, options)
 
-    def command(self, kind: Kind, body: Body, options: Options = NO_OPTIONS) -> Reply:
-        """Ask a command and wait for its result.
+    def command(self, kind: Kind, body: Body, options: Options = NO_OPTIONS, *, wait: bool = False) -> Reply:
+        """Ask a command and wait for its result; with `wait` until no steps are pending, where it is a run.
 
         Raises:
             NotAppliedError: Refused or Failed, as its result says.
         """
+        until = options.until
         reply = self.ask(kind, body, options)
+        if wait:
+            reply = self.waited(reply, until=until)
         if reply.result is not Result.APPLIED:
             raise not_applied(reply)
         return reply

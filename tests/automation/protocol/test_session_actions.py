@@ -2,6 +2,7 @@
 
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 from jsonschema import Draft202012Validator
@@ -19,30 +20,31 @@ from tests.session.coordinator.workloads import SMALL
 def test_au9_a_session_is_run_stopped_and_looked_at(tmp_path: Path) -> None:
     directory = str(tmp_path / "session")
     with Session.start(directory, SMALL, ranks=2) as session:
-        ended = result_of(tmp_path, "session-run", directory=directory, command_id="a", steps=5, wait=True)
+
+        def asked(command_id: str, kind: str, **more: Any) -> dict[str, Any]:
+            return {"directory": directory, "command_id": command_id, "kind": kind, **more}
+
+        five = asked("a", "run", body={"steps": 5}, wait=True)
+        ended = result_of(tmp_path, "session-command", **five)
         assert (ended["reply"]["result"], ended["reply"]["step"]) == ("applied", 5)
-        again = result_of(tmp_path, "session-run", directory=directory, command_id="a", steps=5, wait=True)
-        assert again["reply"]["step"] == 5
-        result_of(tmp_path, "session-run", directory=directory, command_id="b", steps=1_000_000)
-        stopped = result_of(tmp_path, "session-stop", directory=directory, command_id="c")
+        assert result_of(tmp_path, "session-command", **five)["reply"]["step"] == 5
+        result_of(tmp_path, "session-command", **asked("b", "run", body={"steps": 1_000_000}))
+        stopped = result_of(tmp_path, "session-command", **asked("c", "stop"))
         shown = result_of(tmp_path, "session-status", directory=directory)
         assert shown["status"]["step"] == stopped["reply"]["step"]
-        for action, found in (("session-run", ended), ("session-stop", stopped), ("session-status", shown)):
+        for action, found in (("session-command", ended), ("session-status", shown)):
             Draft202012Validator(result_schema(load_action(action))).validate(found)
-        tried = {"directory": directory, "command_id": "e", "kind": "configure", "body": {"values": {"rate": 2.0}}}
+        tried = asked("e", "configure", body={"values": {"rate": 2.0}})
         would = result_of(tmp_path, "session-command", **tried, dry_run=True)
         assert (would["reply"], would["would"]["would"]) == (None, "begin")
         done = result_of(tmp_path, "session-command", **tried)
         assert (done["reply"]["result"], done["would"]) == ("applied", None)
-        Draft202012Validator(result_schema(load_action("session-command"))).validate(done)
-        unknown = error_of(
-            tmp_path, "session-command", directory=directory, command_id="f", kind="stop", body={"now": 1}
-        )
+        unknown = error_of(tmp_path, "session-command", **asked("f", "stop", body={"now": 1}))
         assert unknown["code"] == "bad_command"
-        taken = error_of(tmp_path, "session-run", directory=directory, command_id="a", steps=6)
+        taken = error_of(tmp_path, "session-command", **asked("a", "run", body={"steps": 6}))
         assert (taken["code"], taken["kind"]) == ("command_id_taken", "refused")
-        fenced = {"directory": directory, "command_id": "d", "steps": 1, "fences": {"step": 0}}
-        assert error_of(tmp_path, "session-run", **fenced)["code"] == "not_applied"
+        fenced = asked("d", "run", body={"steps": 1}, fences={"step": 0})
+        assert error_of(tmp_path, "session-command", **fenced)["code"] == "not_applied"
         session.close()
         owner = read_session(Path(directory)).owner
     deadline = time.monotonic() + 60

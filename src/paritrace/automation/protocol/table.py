@@ -25,8 +25,6 @@ ACTIONS = {  # name on the command line: module whose ACTION it is
     "infer-account": f"{_PACKAGE}.infer_account",
     "infer-compare": f"{_PACKAGE}.infer_compare",
     "session-status": f"{_PACKAGE}.session_status",
-    "session-run": f"{_PACKAGE}.session_run",
-    "session-stop": f"{_PACKAGE}.session_stop",
     "session-command": f"{_PACKAGE}.session_command",
 }
 

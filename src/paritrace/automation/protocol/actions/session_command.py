@@ -14,7 +14,8 @@ class SessionCommandRequest(Request, frozen=True, kw_only=True, forbid_unknown_f
     """`kind` and `body` as over HTTP: what a kind takes stands in docs/formats/session.md and in the session's OpenAPI.
 
     `command_id`: of the caller's choice; the same one again returns the first result. `fences`: what the caller
-    believes; where that does not hold, nothing is done. `dry_run`: say what would become of it, and ask for nothing.
+    believes; where that does not hold, nothing is done. `wait`: where it is a run, until that has ended, was stopped or
+    has failed, within the patience. `dry_run`: say what would become of it, and ask for nothing.
     """
 
     directory: FilePath
@@ -22,6 +23,7 @@ class SessionCommandRequest(Request, frozen=True, kw_only=True, forbid_unknown_f
     kind: Kind
     body: dict[str, Any] = field(default_factory=dict[str, Any])
     fences: Fences = Fences()
+    wait: bool = False
     dry_run: bool = False
     timeout_seconds: Annotated[
         Seconds | None, Meta(description="The caller's patience until all ranks have done it")
@@ -49,7 +51,8 @@ def session_command(request: SessionCommandRequest, _operation: Operation) -> Se
     with Client(Path(request.directory)) as session:
         if request.dry_run:
             return SessionCommandResult(reply=None, would=session.try_out(request.kind, request.body, options))
-        return SessionCommandResult(reply=session.command(request.kind, request.body, options), would=None)
+        reply = session.command(request.kind, request.body, options, wait=request.wait)
+        return SessionCommandResult(reply=reply, would=None)
 
 
 ACTION = Action(
