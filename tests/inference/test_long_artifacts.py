@@ -10,7 +10,7 @@ import pytest
 from paritrace.inference.appending import GivenEvents, append, init
 from paritrace.inference.enveloping import SessionFacts
 from paritrace.inference.records import Observation
-from tests.inference.evidence import RUN, SESSION, claim, iteration, kernel
+from tests.inference.evidence import RUN, SESSION, claim, iteration, kernel, launch
 
 SHORT, LONG, IN_STEP = 5_000, 55_000, 500
 WITHIN_SECONDS = 300.0
@@ -27,10 +27,13 @@ def events(number: int) -> Iterator[Observation]:
     for place in range(number):
         if place % IN_STEP == 0:
             yield iteration(str(place // IN_STEP), place * 100, (place + IN_STEP) * 100)
-        if place % 2:
-            yield claim(f"k{place}", str(place // IN_STEP), start_ns=place * 100, end_ns=place * 100 + 50)
+        start, end, key = place * 100, place * 100 + 50, str(place // 2 + 1)
+        if place % 4 == 1:
+            yield claim(f"k{place}", str(place // IN_STEP), start_ns=start, end_ns=end, runtime_correlation_id=key)
+        elif place % 4 == 3:
+            yield launch(f"k{place}", start, end, cuda_correlation_id=key)
         else:
-            yield kernel(f"k{place}", place * 100, place * 100 + 50)
+            yield kernel(f"k{place}", start, end, cuda_correlation_id=key)
 
 
 def peak(statement: str, run: Path) -> int:

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from paritrace.inference.importers.kineto_columns import Codes, Numbers, Table, listed
+from paritrace.inference.columns import Codes, Numbers, Table, listed
 from paritrace.inference.importing import Account
 from paritrace.inference.link_keys import SENTINELS
 from paritrace.inference.records import Activity, ClockAlignment, Loss, Observation

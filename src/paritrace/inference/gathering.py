@@ -23,7 +23,7 @@ from paritrace.inference.records import Activity, AnyEvent, Artifact, Event, Ite
 
 SPOOL_BYTES = 16 << 20  # what is held in memory before a file of the system's temporary folder takes over
 _COPY_BYTES = 1 << 20
-_AT_ONCE = 512  # events that are encoded and checked in one call, which halves what each costs; some hundred KiB
+AT_ONCE = 512  # events that are encoded and checked in one call, which halves what each costs; some hundred KiB
 ONLY_OURS = (Artifact, Link)  # `init` and `link` write these
 
 
@@ -67,7 +67,7 @@ class Gathering:
             EvidenceError: Refused, code `bad_event`, as `take`; what drawing from `events` raises.
         """
         drawn = iter(events)
-        while batch := list(islice(drawn, _AT_ONCE)):
+        while batch := list(islice(drawn, AT_ONCE)):
             try:
                 given, data = self._checked(batch)
             except (msgspec.MsgspecError, TypeError, ValueError, OverflowError, AttributeError):

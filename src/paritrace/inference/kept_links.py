@@ -41,6 +41,8 @@ class KeptLinks:
 
     def of(self, activity: Ref, /) -> Iterator[tuple[bytes, str]]:
         """Yield what links in force say of an activity, each with the id of its event."""
+        if not self._activities:
+            return
         names, places = self._in_force()
         wanted = _words(_digest(activity))[0]
         first: np.uint64 = wanted[0]

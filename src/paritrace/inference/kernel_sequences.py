@@ -13,7 +13,7 @@ from msgspec import Struct
 
 from paritrace.correspondence.engine import correspond
 from paritrace.correspondence.pairing import Pairing
-from paritrace.inference.importers.kineto_columns import UNKNOWN, listed
+from paritrace.inference.columns import UNKNOWN, listed
 from paritrace.inference.importers.kineto_facts import TraceFacts
 from paritrace.inference.neutral import sequence_records
 

@@ -2,7 +2,7 @@
 
 from paritrace.inference.artifact import Events
 from paritrace.inference.link_report import Tally
-from paritrace.inference.linking import LinkTables, link
+from paritrace.inference.linking import LinkTables, link_of
 from paritrace.inference.records import Activity
 from paritrace.inference.result import LinkCounts
 from paritrace.inference.vocabulary import Domain
@@ -20,6 +20,6 @@ def derived_counts(events: Events, *, tables: LinkTables) -> dict[str, LinkCount
     tallies = {domain: Tally() for domain in Domain}
     for event in events:
         if isinstance(event, Activity):
-            tallies[event.domain].take(next(link((event,), tables=tables)))
+            tallies[event.domain].take(link_of(event, tables))
     counted = {domain.value: tally.counts() for domain, tally in tallies.items()}
     return {name: counts for name, counts in sorted(counted.items()) if counts.activities}

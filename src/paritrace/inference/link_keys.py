@@ -16,8 +16,8 @@ def ids_of(activity: Activity) -> Iterator[tuple[str, str]]:
             yield kind, found
 
 
-def keys_of(activity: Activity) -> Iterator[tuple[Key, str | None]]:
-    """Yield the full keys of an activity without its device, each with the device: a missing one is a value of its own.
+def keys_of(activity: Activity) -> Iterator[tuple[Key, str, str | None]]:
+    """Yield the full keys of an activity: where its id is unique, the id, the device; a missing one is its own value.
 
     Nothing is yielded without scope, host and pid, which every key needs.
     """
@@ -25,18 +25,18 @@ def keys_of(activity: Activity) -> Iterator[tuple[Key, str | None]]:
     if scope is None or facts.host is None or facts.pid is None:
         return
     for kind, found in ids_of(activity):
-        key = (facts.run_id, facts.session_id, facts.host, facts.pid, scope.producer_id, scope.id, kind, found)
-        yield key, facts.device_uuid
+        key = (facts.run_id, facts.session_id, facts.host, facts.pid, scope.producer_id, scope.id, kind)
+        yield key, found, facts.device_uuid
 
 
-def launch_keys_of(activity: Activity) -> Iterator[Key]:
-    """Yield the keys by which a piece of work and its launch find each other inside one trace."""
+def launch_keys_of(activity: Activity) -> Iterator[tuple[Key, str]]:
+    """Yield the keys by which a piece of work and its launch find each other inside one trace: where, and the id."""
     facts, scope = activity.context.facts, activity.correlation_scope
     if scope is None:
         return
     trace = activity.trace_attachment_id or ""
     for kind, found in ids_of(activity):
-        yield (facts.run_id, facts.session_id, trace, scope.producer_id, scope.id, kind, found)
+        yield (facts.run_id, facts.session_id, trace, scope.producer_id, scope.id, kind), found
 
 
 def why_no_key(activity: Activity) -> LinkReason | None:

@@ -13,9 +13,9 @@ from paritrace.inference.artifact import Events, Place, head_of, place_of
 from paritrace.inference.committing import Asked, Machine, commit
 from paritrace.inference.enveloping import SessionFacts, envelope_path
 from paritrace.inference.gaps import InferenceGap
-from paritrace.inference.gathering import Gathering
+from paritrace.inference.gathering import AT_ONCE, Gathering
 from paritrace.inference.kept_links import KeptLinks, said_by
-from paritrace.inference.linking import RULE, LinkTables, link, link_record
+from paritrace.inference.linking import RULE, LinkTables, link_of
 from paritrace.inference.records import Activity, AnyEvent, Event, Link, Loss
 from paritrace.inference.result import VERSION, LinkCounts, LinkExplanation, LinkReport
 from paritrace.inference.sources import source_of
@@ -91,23 +91,23 @@ def link_artifact(path: Path, *, options: AppendOptions = DEFAULTS) -> LinkRepor
     kept, losses = KeptLinks(), Losses()
     tables = LinkTables(_seen(events, kept, losses))
     tallies: dict[str, Tally] = {domain.value: Tally() for domain in Domain}
-    gatherings: dict[str, Gathering] = {}
-    unchanged = superseded = 0
     run_id = head.context.facts.run_id
-    for activity, derived in _pairs(events, tables):
+    new = _NewLinks(run_id)
+    unchanged = superseded = 0
+    for activity in events:
+        if not isinstance(activity, Activity):
+            continue
+        derived = link_of(activity, tables)
         tallies[activity.domain.value].take(derived)
         old = list(kept.of(activity.activity_ref))
         if old and said_by(derived) in {said for said, _ in old}:
             unchanged += 1
             continue
         superseded += len(old)
-        session = activity.context.facts.session_id
-        gathering = gatherings.get(session)
-        if gathering is None:
-            gathering = gatherings[session] = Gathering(run_id=run_id, session_id=session, ours=True)
         ids = tuple(sorted(event_id for _, event_id in old))
-        new = link_record(activity, tables.found(activity), context=derived.context, supersedes=ids) if ids else derived
-        gathering.take(new, of="paritrace infer link")
+        session = activity.context.facts.session_id
+        new.take(link_of(activity, tables, supersedes=ids) if ids else derived, session=session)
+    gatherings = new.gathered()
     written = _written(place, gatherings, head.context.facts.session_id, run_id=run_id, options=options)
     gpu = tallies[Domain.GPU.value].counts()
     return LinkReport(
@@ -138,7 +138,7 @@ def explain_link(path: Path, activity_id: str, *, options: AppendOptions = DEFAU
     head = head_of(place, files=options.files)
     events = Events(place, files=options.files)
     line, activity = _activity(events, activity_id)
-    derived = next(link((activity,), tables=LinkTables(events)))
+    derived = link_of(activity, LinkTables(events))
     wanted = set(derived.evidence)
     lines = {
         one.found.event_id: one.number
@@ -167,10 +167,33 @@ def _seen(events: Iterable[AnyEvent], kept: KeptLinks, losses: Losses) -> Iterat
         yield event
 
 
-def _pairs(events: Events, tables: LinkTables) -> Iterator[tuple[Activity, Link]]:
-    activities = (event for event in events if isinstance(event, Activity))
-    for activity in activities:
-        yield activity, next(link((activity,), tables=tables))
+class _NewLinks:
+    """Gathers links by the session of their activity, some hundred at once."""
+
+    def __init__(self, run_id: str) -> None:
+        self._run_id = run_id
+        self._gatherings: dict[str, Gathering] = {}
+        self._waiting: dict[str, list[Link]] = {}
+
+    def take(self, one: Link, *, session: str) -> None:
+        waiting = self._waiting.setdefault(session, [])
+        waiting.append(one)
+        if len(waiting) >= AT_ONCE:
+            self._flush(session)
+
+    def gathered(self) -> dict[str, Gathering]:
+        """All that was taken, by session."""
+        for session in self._waiting:
+            self._flush(session)
+        return self._gatherings
+
+    def _flush(self, session: str) -> None:
+        gathering = self._gatherings.get(session)
+        if gathering is None:
+            gathering = Gathering(run_id=self._run_id, session_id=session, ours=True)
+            self._gatherings[session] = gathering
+        gathering.take_all(self._waiting[session], of="paritrace infer link")
+        self._waiting[session] = []
 
 
 def _written(place: Place, gatherings: dict[str, Gathering], first: str, *, run_id: str, options: AppendOptions) -> int:

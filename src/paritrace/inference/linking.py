@@ -9,9 +9,11 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from paritrace.evidence.ids import Ref
+from paritrace.inference.columns import UNKNOWN, Codes
 from paritrace.inference.context import ClockKind, CollectionMode, Context, ContextFacts, Provenance
 from paritrace.inference.execution_ranges import iteration_named
 from paritrace.inference.identities import derived_id
+from paritrace.inference.keyed_columns import KeyedColumns
 from paritrace.inference.link_keys import Key, keys_of, launch_keys_of, why_no_key
 from paritrace.inference.ranges import Range, ThreadRanges
 from paritrace.inference.records import Activity, AnyEvent, Iteration, Link
@@ -23,13 +25,19 @@ MOST_CANDIDATES = 16  # listed in a link; their number is always there
 HOST_DOMAINS = (Domain.RUNTIME, Domain.CPU)
 
 
+class Origin(NamedTuple):
+    """Where a launch was made: its process, its clock, its thread."""
+
+    pid: int | None
+    clock_domain: str
+    thread: str | None
+
+
 class Launch(NamedTuple):
     """What is needed of a launch record."""
 
     event_id: str
-    pid: int | None
-    clock_domain: str
-    thread: str | None
+    origin: Origin
     start_ns: int | None
     end_ns: int | None
 
@@ -46,16 +54,21 @@ class Found(NamedTuple):
 
 
 Thread = tuple[str, str, str | None, str, int | None, str | None]  # run, session, trace, clock, pid, thread
-Claims = dict[Key, dict[str | None, dict[Ref, str]]]  # key -> device -> iteration -> event that claims it
 
 
 class LinkTables:
-    """What all events say together: iterations, ranges by thread, launches and claims by key."""
+    """What all events say together: iterations, ranges by thread, launches and claims by key.
+
+    Launches and claims, of which there may be as many as activities, are columns: some 100 bytes for each.
+    """
 
     def __init__(self, events: Iterable[AnyEvent]) -> None:
         self.iterations: dict[Ref, str] = {}  # -> the smallest id of an event that reports it
-        self._claims: Claims = {}
-        self._launches: dict[Key, dict[str, Launch]] = {}
+        self._claims = KeyedColumns(2)  # device, iteration
+        self._devices: Codes[str | None] = Codes()
+        self._claimed: Codes[Ref] = Codes()
+        self._launches = KeyedColumns(3)  # origin, start, end
+        self._origins: Codes[Origin] = Codes()
         self._anchored: set[Ref] = set()
         self._named: dict[Ref, Ref] = {}  # a range -> the iteration of an engine that its name gives
         self._refs: list[Ref] = []
@@ -66,6 +79,7 @@ class LinkTables:
             elif isinstance(event, Activity):
                 self._take_activity(event)
         self._ranges = {thread: ThreadRanges(found.values()) for thread, found in ranges.items()}
+        self._by_origin, self._by_claim = self._origins.values, self._claimed.values
 
     def found(self, activity: Activity) -> Found:
         """Return the iteration of an activity with its basis, or the reason why it has none."""
@@ -105,13 +119,14 @@ class LinkTables:
 
     def _take_activity(self, event: Activity) -> None:
         if event.iteration_ref is not None:
-            for key, device in keys_of(event):
-                of_device = self._claims.setdefault(key, {}).setdefault(device, {})
-                known = of_device.get(event.iteration_ref)
-                of_device[event.iteration_ref] = event.event_id if known is None else min(known, event.event_id)
+            for key, number, device in keys_of(event):
+                row = self._devices[device], self._claimed[event.iteration_ref]
+                self._claims.add(key, number, row, event.event_id)
         if event.domain is Domain.RUNTIME:
-            for key in launch_keys_of(event):
-                self._launches.setdefault(key, {})[event.event_id] = _launch(event)
+            launch = _launch(event)
+            start, end = (UNKNOWN if one is None else one for one in (launch.start_ns, launch.end_ns))
+            for place, number in launch_keys_of(event):
+                self._launches.add(place, number, (self._origins[launch.origin], start, end), event.event_id)
 
     def _of_claim(self, activity: Activity, claimed: Ref) -> Found:
         reported = self.iterations.get(claimed)
@@ -123,11 +138,13 @@ class LinkTables:
         """Return what activities that name an iteration say for its keys, None where none has one of them."""
         by_key: list[dict[Ref, str]] = []
         elsewhere: dict[Ref, str] = {}
-        for key, device in keys_of(activity):
-            of_devices = self._claims.get(key, {})
-            by_key.append(of_devices.get(device, {}))
-            for other, claims in of_devices.items():
-                elsewhere |= claims if other != device else {}
+        for key, number, device in keys_of(activity):
+            here: dict[Ref, str] = {}
+            own = self._devices.known(device)
+            for event_id, (of_device, claimed) in self._claims.of(key, number):
+                told, ref = here if of_device == own else elsewhere, self._by_claim[claimed]
+                told[ref] = min(event_id, told.get(ref, event_id))
+            by_key.append(here)
         said = [claims for claims in by_key if claims]
         if not said:
             return _undecided(activity, LinkReason.DEVICE_DIFFERS, elsewhere) if elsewhere else None
@@ -146,9 +163,9 @@ class LinkTables:
             return _undecided(activity, why)
         launches = {
             launch.event_id: launch
-            for key in launch_keys_of(activity)
-            for launch in self._launches.get(key, {}).values()
-            if activity.context.facts.pid in (None, launch.pid)
+            for place, number in launch_keys_of(activity)
+            for launch in self._launches_of(place, number)
+            if activity.context.facts.pid in (None, launch.origin.pid)
         }
         if not launches:
             facts = activity.context.facts
@@ -162,19 +179,24 @@ class LinkTables:
             return Found(None, None, LinkReason.AMBIGUOUS, (), evidence, detail)
         return self._by_range(activity, next(iter(launches.values())))
 
+    def _launches_of(self, place: Key, number: str) -> Iterator[Launch]:
+        for event_id, (origin, start, end) in self._launches.of(place, number):
+            times = (None if one == UNKNOWN else one for one in (start, end))
+            yield Launch(event_id, self._by_origin[origin], *times)
+
     def _by_range(self, activity: Activity, launch: Launch) -> Found:
         facts = activity.context.facts
         thread = (
             facts.run_id,
             facts.session_id,
             activity.trace_attachment_id,
-            launch.clock_domain,
-            launch.pid,
-            launch.thread,
+            launch.origin.clock_domain,
+            launch.origin.pid,
+            launch.origin.thread,
         )
         ranges = self._ranges.get(thread)
         evidence = tuple(dict.fromkeys((activity.event_id, launch.event_id)))
-        if ranges is None or launch.start_ns is None or launch.end_ns is None or launch.thread is None:
+        if ranges is None or launch.start_ns is None or launch.end_ns is None or launch.origin.thread is None:
             return Found(None, None, LinkReason.OUTSIDE_EVERY_RANGE, (), evidence)
         refs = sorted(self._refs[number] for number in ranges.holding(launch.start_ns, launch.end_ns))
         if not refs:
@@ -198,8 +220,14 @@ def link(events: Iterable[AnyEvent], *, tables: LinkTables | None = None) -> Ite
     known = LinkTables(events) if tables is None else tables
     for event in events:
         if isinstance(event, Activity):
-            facts = event.context.facts
-            yield link_record(event, known.found(event), context=_context(facts.run_id, facts.session_id))
+            yield link_of(event, known)
+
+
+def link_of(activity: Activity, tables: LinkTables, /, *, supersedes: tuple[str, ...] = ()) -> Link:
+    """Return the link of one activity."""
+    facts = activity.context.facts
+    context = _context(facts.run_id, facts.session_id)
+    return link_record(activity, tables.found(activity), context=context, supersedes=supersedes)
 
 
 def link_record(activity: Activity, found: Found, *, context: Context, supersedes: tuple[str, ...] = ()) -> Link:
@@ -233,7 +261,8 @@ def _device_detail(activity: Activity) -> str:
 
 def _launch(event: Activity) -> Launch:
     facts = event.context.facts
-    return Launch(event.event_id, facts.pid, facts.clock_domain, event.thread_id, event.start_ns, event.end_ns)
+    origin = Origin(facts.pid, facts.clock_domain, event.thread_id)
+    return Launch(event.event_id, origin, event.start_ns, event.end_ns)
 
 
 @lru_cache(maxsize=64)

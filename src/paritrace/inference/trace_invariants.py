@@ -11,9 +11,9 @@ from enum import StrEnum
 import numpy as np
 from msgspec import Struct
 
+from paritrace.inference.columns import UNKNOWN, Numbers, Table, listed
 from paritrace.inference.importers.kineto_account import stop_told
 from paritrace.inference.importers.kineto_categories import Group, group_of
-from paritrace.inference.importers.kineto_columns import UNKNOWN, Numbers, Table, listed
 from paritrace.inference.importers.kineto_contexts import BASE_TIME
 from paritrace.inference.importers.kineto_facts import TraceFacts
 from paritrace.inference.importers.kineto_joins import NO_LAUNCH, SEVERAL, Launched, launched, partial_overlaps

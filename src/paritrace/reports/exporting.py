@@ -16,14 +16,16 @@ from paritrace.reports.kept_result import KeptResult, open_result
 from paritrace.reports.kept_rows import KeptRows
 from paritrace.reports.traces.chrome import ChromePackets
 from paritrace.reports.traces.events import WORDS, Tally, Why
+from paritrace.reports.traces.of_both import has_evidence_too, write_both
 from paritrace.reports.traces.of_comparison import write_comparison
 from paritrace.reports.traces.of_run import ranks_of, write_run
 from paritrace.reports.traces.packets import Packets
 from paritrace.reports.traces.writing import Pack
 from paritrace.runs.reading import Run, open_run
 
-PACKS: dict[str, Pack] = {"pftrace": Packets, CHROME: ChromePackets}
-SUFFIXES = {"pftrace": FORMATS["pftrace"].suffixes[0], CHROME: CHROME_SUFFIX}
+PERFETTO = "pftrace"
+PACKS: dict[str, Pack] = {PERFETTO: Packets, CHROME: ChromePackets}
+SUFFIXES = {PERFETTO: FORMATS[PERFETTO].suffixes[0], CHROME: CHROME_SUFFIX}
 
 
 class Exported(Struct, frozen=True):
@@ -51,6 +53,8 @@ Write = Callable[[Place, Sink], list[Tally]]
 def export_run(run: Run, path: Path, /, *, names: tuple[str, ...], cut: Cut, files: Files) -> list[Exported]:
     """Writes the traces of a run: one file of all ranks, or one for each in a folder.
 
+    One file of all ranks, steps and of Perfetto's format holds the run's inference evidence too.
+
     Raises:
         RequestError: Refused: `no_such_format`, a format shows comparisons alone; `no_such_rank`; `one_rank_only`.
     """
@@ -60,7 +64,12 @@ def export_run(run: Run, path: Path, /, *, names: tuple[str, ...], cut: Cut, fil
                 f"{name} does not show a run", code="no_such_format", fix=f"give --format {' or '.join(PACKS)}"
             )
 
+    whole = cut.ranks is None and cut.steps is None and has_evidence_too(run.folder)
+
     def write(place: Place, sink: Sink) -> list[Tally]:
+        if whole and place.path == path and place.name == PERFETTO:
+            both = write_both(run, sink, cut=cut, files=files)
+            return [*both.calls, *both.evidence.parts]
         return write_run(run, sink, cut=place.cut, pack=PACKS[place.name])
 
     return _write_all(places(path, names, ranks=wanted(ranks_of(run), cut), cut=cut), write, files=files)

@@ -12,6 +12,7 @@ from msgspec.structs import replace
 from paritrace.reports.exporting import given_of
 from paritrace.reports.formats import Cut
 from paritrace.reports.html.templates import NavLink
+from paritrace.reports.traces.of_both import has_evidence_too, write_both
 from paritrace.reports.traces.of_comparison import write_comparison
 from paritrace.reports.traces.of_inference import has_evidence_alone, write_inference
 from paritrace.reports.traces.of_run import ranks_of, write_run
@@ -95,7 +96,7 @@ def origin_of(address: str, /) -> str:
 def trace_of(library: Library, kind: Kind, key: str, /) -> bytes:
     """Returns the trace of all ranks, at most MOST_CALLS calls of it; what is left out is counted in it.
 
-    Of a run with inference evidence and no calls it is that of the evidence (IN-19).
+    Of a run with inference evidence it is that of the evidence, beside its calls where it has any (IN-19).
 
     Raises:
         RequestError: Refused: `no_such_page`, `no_calls_table`.
@@ -108,8 +109,10 @@ def trace_of(library: Library, kind: Kind, key: str, /) -> bytes:
                 with library.run(key) as run:
                     if has_evidence_alone(run.folder):
                         write_inference(run.folder, sink, most_in_all=MOST_CALLS)
-                        return bytes(sink.data)
-                    write_run(run, sink, cut=_cut(len(ranks_of(run))))
+                    elif has_evidence_too(run.folder):
+                        write_both(run, sink, cut=Cut(), most_in_all=MOST_CALLS)
+                    else:
+                        write_run(run, sink, cut=_cut(len(ranks_of(run))))
             case Kind.COMPARISON:
                 library.calls(key)  # holds the table to its manifest
                 kept = library.result(key).kept

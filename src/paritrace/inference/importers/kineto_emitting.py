@@ -6,9 +6,9 @@ from collections.abc import Iterator
 import numpy as np
 
 from paritrace.evidence.ids import Ref
+from paritrace.inference.columns import UNKNOWN, listed
 from paritrace.inference.execution_ranges import kind_of_range
 from paritrace.inference.importers.kineto_categories import DEVICE_KINDS, OPERATORS, Group
-from paritrace.inference.importers.kineto_columns import UNKNOWN, listed
 from paritrace.inference.importers.kineto_contexts import TraceContexts
 from paritrace.inference.importers.kineto_events import TraceEvent
 from paritrace.inference.importers.kineto_facts import TraceFacts, correlation_of, device_of, text_of

@@ -2,9 +2,9 @@
 
 from collections import Counter
 
+from paritrace.inference.columns import UNKNOWN, Codes, Ids, Table
 from paritrace.inference.execution_ranges import RangeKind, kind_of_range
 from paritrace.inference.importers.kineto_categories import DEVICE_KINDS, LAUNCH_KINDS, Group, group_of
-from paritrace.inference.importers.kineto_columns import UNKNOWN, Codes, Ids, Table
 from paritrace.inference.importers.kineto_events import Id, TraceEvent
 from paritrace.inference.importers.kineto_spans import Span, TimeFault, span_of
 from paritrace.inference.importers.kineto_times import Times

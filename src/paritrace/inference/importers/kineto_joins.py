@@ -9,7 +9,7 @@ from collections.abc import Iterable
 import numpy as np
 from msgspec import Struct
 
-from paritrace.inference.importers.kineto_columns import UNKNOWN, Numbers, Table, listed
+from paritrace.inference.columns import UNKNOWN, Numbers, Table, listed
 from paritrace.inference.importers.kineto_facts import TraceFacts
 
 ANY_THREAD = -1

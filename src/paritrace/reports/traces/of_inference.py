@@ -37,6 +37,17 @@ class Drawn(Struct, frozen=True):
     unused_alignments: tuple[str, ...]
 
 
+class Beside(Struct, frozen=True):
+    """Calls of the same run stand in a trace already: what was read of the evidence, and where its clocks lie then.
+
+    `num_processes`: synthetic process ids that are taken.
+    """
+
+    found: Found
+    lines: TimeLines
+    num_processes: int
+
+
 def has_evidence_alone(folder: Path, /) -> bool:
     """Say whether a run has inference evidence and no calls: its trace is that of the evidence."""
     return (folder / ARTIFACT_NAME).is_file() and not any(folder.rglob(JOURNAL_NAME))
@@ -49,12 +60,14 @@ def write_inference(
     *,
     cut: Cut = Cut(),  # noqa: B008  frozen
     most_in_all: int | None = None,
+    beside: Beside | None = None,
     files: Files = LOCAL,
 ) -> Drawn:
     """Writes the trace of an artifact, named by itself or by its run directory; one part for each process.
 
     Args:
         most_in_all: events of all processes, shared out among them evenly, in place of `cut`.
+        beside: calls of the run that the trace holds already.
 
     The artifact is read twice: 40 bytes are held of an event, 24 of a link, and of a membership its record.
 
@@ -63,13 +76,16 @@ def write_inference(
     """
     place = place_of(path)
     head = head_of(place, files=files)
-    found = found_in(Events(place, files=files))
+    found = found_in(Events(place, files=files)) if beside is None else beside.found
     if not found.owners:
         found.owner(head.context)  # a trace of nothing is a whole trace too
-    lines = time_lines(found.spans, alignments=found.alignments, leading=found.leading)
+    if beside is None:
+        lines = time_lines(found.spans, alignments=found.alignments, leading=found.leading)
+    else:
+        lines = beside.lines
     _require_short(place, found, lines)
     arrows = _Arrows(found, source=head.context.facts.run_id)
-    writer = _Writer(place, found, lines, arrows)
+    writer = _Writer(place, found, lines, arrows, first=0 if beside is None else beside.num_processes)
     if most_in_all is not None:
         cut = Cut(max_events=max(1, most_in_all // len(found.owners)))
     with files.opened(place.path) as opened:
@@ -113,8 +129,9 @@ class _Arrows:
 class _Writer:
     """Writes the processes of one artifact."""
 
-    def __init__(self, place: Place, found: Found, lines: TimeLines, arrows: _Arrows) -> None:
+    def __init__(self, place: Place, found: Found, lines: TimeLines, arrows: _Arrows, *, first: int) -> None:
         self._place = place
+        self._first = first
         self._found = found
         self._lines = lines
         self._arrows = arrows
@@ -154,7 +171,7 @@ class _Writer:
         clock = "" if not several else " · no times" if line is None else f" · clock {line + 1} (not aligned)"
         return Of(
             source=owner.run_id,
-            rank=nth,
+            rank=self._first + nth,
             name=f"{owner.run_id} · {owner.host or 'host not told'} · rank {rank} · pid {pid}{clock}",
             labels=(f"clock {owner.clock}", *self._aligned(owner), *((self._apart(owner),) if several else ())),
             facts={
@@ -198,7 +215,8 @@ def _timed(again: Rereading, offset: int, size: int) -> Timed:
 def _require_short(place: Place, found: Found, lines: TimeLines) -> None:
     """Refuse times so far apart that the format would show others."""
     for line in lines.lines:
-        last = max(found.spans[clock].last_ns + offset for clock, offset in line.offsets.items())
+        held = (found.spans[clock].last_ns + at for clock, at in line.offsets.items() if clock in found.spans)
+        last = max(held, default=0)
         if last > MOST_NS:
             raise EvidenceError(
                 f"{place.path} holds times that are {last:,} ns apart, over {len(lines.lines)} time lines",

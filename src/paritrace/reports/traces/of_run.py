@@ -15,7 +15,7 @@ from paritrace.reports.traces.identities import number_of
 from paritrace.reports.traces.marks import marks_of, write_marks
 from paritrace.reports.traces.packets import Packets
 from paritrace.reports.traces.writing import Of, Pack, RankTrace
-from paritrace.reports.traces.zero import labels_of, zero_of
+from paritrace.reports.traces.zero import Zero, calling, labels_of, zero_of
 from paritrace.runs.reading import Run
 
 CALLS = "calls"
@@ -38,20 +38,28 @@ class Note(Struct, frozen=True):
 
 
 def ranks_of(run: Run, /) -> tuple[int, ...]:
-    """Returns the ranks that left a session, in order."""
-    return tuple(sorted({view.rank for view in run.sessions}))
+    """Returns the ranks that left a session that may have calls, in order."""
+    return tuple(sorted({view.rank for view in calling(run)}))
 
 
 def write_run(run: Run, sink: Sink, /, *, cut: Cut, notes: Sequence[Note] = (), pack: Pack = Packets) -> list[Tally]:
     """Writes the trace of every rank that is not cut off, one behind the other, and returns what each holds."""
+    return [trace.tally for trace in write_ranks(run, sink, zero=zero_of(run), cut=cut, notes=notes, pack=pack)]
+
+
+def write_ranks(
+    run: Run, sink: Sink, /, *, zero: Zero, cut: Cut, notes: Sequence[Note] = (), pack: Pack = Packets
+) -> list[RankTrace]:
+    """Writes as `write_run`, the sessions lying where `zero` says, and returns the closed traces of the ranks."""
     ranks = [rank for rank in ranks_of(run) if cut.ranks is None or rank in cut.ranks]
     by_rank = {rank: [note for note in notes if note.rank == rank] for rank in ranks}
-    return [_write_rank(run, rank, sink, cut=cut, notes=by_rank[rank], pack=pack) for rank in ranks]
+    return [_write_rank(run, rank, sink, zero=zero, cut=cut, notes=by_rank[rank], pack=pack) for rank in ranks]
 
 
-def _write_rank(run: Run, rank: int, sink: Sink, *, cut: Cut, notes: Sequence[Note], pack: Pack) -> Tally:
-    zero = zero_of(run)
-    sessions = [view for view in run.sessions if view.rank == rank]
+def _write_rank(  # noqa: PLR0913  what one rank is written by
+    run: Run, rank: int, sink: Sink, *, zero: Zero, cut: Cut, notes: Sequence[Note], pack: Pack
+) -> RankTrace:
+    sessions = [view for view in calling(run) if view.rank == rank]
     of = Of(
         source=run.digest,
         rank=rank,
@@ -65,7 +73,8 @@ def _write_rank(run: Run, rank: int, sink: Sink, *, cut: Cut, notes: Sequence[No
         recorded = load(run, view, settings=Settings())
         path = (CALLS,) if len(sessions) == 1 else (f"restart {view.incarnation}", CALLS)
         _Session(recorded, path, zero.offsets[view.session_id], source=run.digest).write(trace, told, cut=cut)
-    return trace.close()
+    trace.close()
+    return trace
 
 
 class _Session:

@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Mapping
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from paritrace.inference.records import ClockAlignment
 
@@ -70,6 +71,14 @@ def time_lines(
         lines.append(Line(shifted, max(reached[name][1] for name in offsets)))
         begin += length + max(LEAST_GAP_NS, length // 10)
     return TimeLines(tuple(lines), unused)
+
+
+def behind(lines: TimeLines, length_ns: int, /) -> TimeLines:
+    """Returns the lines with all but the first one later by so much."""
+    first, *others = lines.lines
+    gap = length_ns + max(LEAST_GAP_NS, length_ns // 10)
+    later = (replace(one, offsets={name: at + gap for name, at in one.offsets.items()}) for one in others)
+    return replace(lines, lines=(first, *later))
 
 
 def _edges(

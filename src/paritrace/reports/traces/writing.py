@@ -49,6 +49,11 @@ class RankTrace:
         self._process = number_of(of.source, of.rank)
         self._packets.process(self._process, pid=pid_of(of.rank), name=of.name or f"rank {of.rank}", labels=of.labels)
 
+    @property
+    def latest_ns(self) -> int:
+        """The last time that is in it."""
+        return self._latest
+
     def track(self, path: tuple[str, ...], *, description: str = "") -> int:
         """The track of a path, described when it is first named."""
         known = self._tracks.get(path)

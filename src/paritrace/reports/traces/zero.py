@@ -3,8 +3,10 @@
 from collections.abc import Sequence
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from paritrace.evidence.clocks import ClockDomain, wall_domain
+from paritrace.runs.envelope import Role
 from paritrace.runs.reading import Run
 from paritrace.runs.views import SessionView
 
@@ -20,15 +22,26 @@ class Zero(Struct, frozen=True):
     unix_ns: int | None
 
 
+def calling(run: Run, /) -> tuple[SessionView, ...]:
+    """Returns the sessions that may have calls: one that only appended inference evidence has none."""
+    return tuple(view for view in run.sessions if view.row.role is not Role.INFERENCE_CAPTURE)
+
+
 def zero_of(run: Run, /) -> Zero:
     """Returns where the sessions of a run lie: sessions of one clock as that clock says, each clock from its own 0."""
     first: dict[ClockDomain, int] = {}
-    for view in run.sessions:
+    for view in calling(run):
         domain = wall_domain(view.row.process)
         first[domain] = min(first.get(domain, view.row.started_unix_ns), view.row.started_unix_ns)
-    starts = {view.session_id: view.row.started_unix_ns - first[wall_domain(view.row.process)] for view in run.sessions}
-    domains = {view.session_id: wall_domain(view.row.process).name for view in run.sessions}
+    starts = {view.session_id: view.row.started_unix_ns - first[wall_domain(view.row.process)] for view in calling(run)}
+    domains = {view.session_id: wall_domain(view.row.process).name for view in calling(run)}
     return Zero(offsets=starts, domains=domains, unix_ns=min(first.values()) if len(first) == 1 else None)
+
+
+def moved(zero: Zero, by_ns: int, /) -> Zero:
+    """Returns the same sessions, all of them later by so much."""
+    unix_ns = None if zero.unix_ns is None else zero.unix_ns - by_ns
+    return replace(zero, offsets={name: start + by_ns for name, start in zero.offsets.items()}, unix_ns=unix_ns)
 
 
 def labels_of(sessions: Sequence[SessionView], zero: Zero, /) -> tuple[str, ...]:

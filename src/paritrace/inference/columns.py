@@ -1,4 +1,4 @@
-"""The events of one trace that its accounts rest on, as columns of integers: about forty bytes for each (PF-13)."""
+"""Values that repeat as small numbers, ids as integers, rows in one piece of memory: columns of a million events."""
 
 import re
 from array import array
@@ -36,6 +36,10 @@ class Codes(Generic[Key]):
     def __len__(self) -> int:
         return len(self._codes)
 
+    def known(self, value: Key, /) -> int | None:
+        """Return the number of a value that came already, None for another."""
+        return self._codes.get(value)
+
     @property
     def values(self) -> list[Key]:
         """The values by their codes."""
@@ -69,6 +73,13 @@ class Ids:
         if _PLAIN.match(text):
             return int(text)
         return _LARGEST_ID + self._others[text]
+
+    def known(self, text: str, /) -> int | None:
+        """Return the number of an id that spells one or came already, None for another."""
+        if _PLAIN.match(text):
+            return int(text)
+        code = self._others.known(text)
+        return None if code is None else _LARGEST_ID + code
 
     def text(self, number: int, /) -> str:
         """Return the id that has this number."""
