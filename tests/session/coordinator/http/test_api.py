@@ -1,12 +1,15 @@
 """The HTTP API of a session: who is let in, what is refused, what is done once (SE-17)."""
 
+import asyncio
 import json
 
 import pytest
 from fastapi.testclient import TestClient
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from starlette.types import Message, Scope
 
+from paritrace.session.coordinator.http.application import application
 from paritrace.session.coordinator.http.guard import MOST_BODY_BYTES
 from tests.session.coordinator.http.conftest import TOKEN, Room
 
@@ -114,6 +117,30 @@ def test_se17_a_body_has_a_limit_whether_it_says_its_length_or_not(client: TestC
     assert code(stated) == code(pieces) == "body_too_large"
     room.end()
     assert room.asked == []
+
+
+def test_se17_a_client_that_goes_away_within_its_request_is_no_fault(room: Room) -> None:
+    messages: list[Message] = [
+        {"type": "http.request", "body": b"{", "more_body": True},
+        {"type": "http.disconnect"},
+    ]
+    sent: list[Message] = []
+
+    async def receive() -> Message:
+        return messages.pop(0)
+
+    async def send(message: Message) -> None:
+        sent.append(message)
+
+    scope: Scope = {
+        "type": "http",
+        "method": "POST",
+        "path": "/v1/commands/stop",
+        "query_string": b"",
+        "headers": [(b"host", b"127.0.0.1:8124"), (b"authorization", f"Bearer {TOKEN}".encode())],
+    }
+    asyncio.run(application(room.desk, token=TOKEN)(scope, receive, send))
+    assert (sent, room.asked) == ([], [])
 
 
 def test_se17_while_somebody_holds_the_lease_nobody_else_commands(client: TestClient, room: Room) -> None:

@@ -1,6 +1,9 @@
 """Stands before every route: the host, the token, foreign pages, the size of a body (SE-17)."""
 
+from contextlib import suppress
+
 from starlette.datastructures import Headers
+from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from paritrace.errors import ParitraceError, RequestError
@@ -25,7 +28,8 @@ class Guard:
         if refused is not None:
             await trouble(refused)(scope, receive, send)
             return
-        await self._app(scope, _Limited(receive).receive, send)
+        with suppress(ClientDisconnect):  # a client that goes away within its request is told nothing, and nobody else
+            await self._app(scope, _Limited(receive).receive, send)
 
     def _refused(self, headers: Headers) -> ParitraceError | None:
         if headers.get("host", "").partition(":")[0] not in HOSTS:
