@@ -1,6 +1,9 @@
 """What signals do to a coordinator (SE-18)."""
 
+import os
 import signal
+from collections.abc import Generator
+from pathlib import Path
 from typing import cast
 
 import pytest
@@ -25,6 +28,29 @@ class Seen:
         self.killed += 1
 
 
+@pytest.fixture
+def folder(tmp_path: Path) -> Generator[int]:
+    (tmp_path / "S").mkdir()
+    held = os.open(tmp_path / "S", os.O_RDONLY | os.O_DIRECTORY)
+    yield held
+    os.close(held)
+
+
+def test_se18_a_session_whose_directory_is_removed_closes_and_one_that_is_moved_goes_on(
+    tmp_path: Path, folder: int
+) -> None:
+    seen = Seen()
+    interrupts = Interrupts(cast("Generations", seen), folder)
+    interrupts.look(cast("Desk", seen))
+    (tmp_path / "S").rename(tmp_path / "T")
+    interrupts.look(cast("Desk", seen))
+    assert not seen.asked
+    (tmp_path / "T").rmdir()
+    interrupts.look(cast("Desk", seen))
+    interrupts.look(cast("Desk", seen))
+    assert [command.id.partition("-")[0] for command in seen.asked] == ["directory_removed"]
+
+
 @pytest.mark.parametrize(
     ("numbers", "killed"),
     [
@@ -36,10 +62,10 @@ class Seen:
     ],
 )
 def test_se18_a_terminal_that_goes_closes_the_session_and_a_second_wish_ends_its_ranks(
-    numbers: list[signal.Signals], killed: int
+    folder: int, numbers: list[signal.Signals], killed: int
 ) -> None:
     seen = Seen()
-    interrupts = Interrupts(cast("Generations", seen))
+    interrupts = Interrupts(cast("Generations", seen), folder)
     for number in numbers:
         interrupts(number, None)
         interrupts.look(cast("Desk", seen))

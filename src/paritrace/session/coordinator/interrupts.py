@@ -1,9 +1,12 @@
-"""Signals to a coordinator: the first one closes the session, a second SIGINT or SIGTERM ends its ranks (SE-18)."""
+"""What closes a session from outside: a signal, or its directory's removal; a second SIGINT or SIGTERM ends its ranks
+(SE-18)."""
 
+import os
 import signal
 import uuid
 from collections.abc import Generator
 from contextlib import contextmanager
+from pathlib import Path
 from types import FrameType
 
 from paritrace.session.commands import Command, Kind
@@ -14,22 +17,29 @@ SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 @contextmanager
-def closing_on_signals(generations: Generations, /) -> Generator["Interrupts"]:
+def closing_on_interrupts(generations: Generations, directory: Path, /) -> Generator["Interrupts"]:
     """Take SIGINT, SIGTERM and SIGHUP for a wish to close, while the block runs; on the main thread."""
-    interrupts = Interrupts(generations)
+    held = os.open(directory, os.O_RDONLY | os.O_DIRECTORY)
+    interrupts = Interrupts(generations, held)
     before = {number: signal.signal(number, interrupts) for number in SIGNALS}
     try:
         yield interrupts
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
+        os.close(held)
 
 
 class Interrupts:
-    """The handler runs between two instructions of the main thread, which may hold a lock: it takes none."""
+    """The handler runs between two instructions of the main thread, which may hold a lock: it takes none.
 
-    def __init__(self, generations: Generations) -> None:
+    `directory` is an open descriptor of the session's: nobody can reach a session whose directory has been removed, and
+    its ranks would stay for ever. One that was moved is still there.
+    """
+
+    def __init__(self, generations: Generations, directory: int) -> None:
         self._generations = generations
+        self._directory = directory
         self._received = ""
         self._asked = False
 
@@ -39,7 +49,9 @@ class Interrupts:
         self._received = signal.Signals(number).name
 
     def look(self, desk: Desk) -> None:
-        """Ask the session to close, once, where a signal has come; the main thread looks once a second at least."""
+        """Ask the session to close, once, where something has come; the main thread looks once a second at least."""
+        if not self._received and os.fstat(self._directory).st_nlink == 0:
+            self._received = "directory_removed"
         if self._received and not self._asked:
             self._asked = True
             desk.ask_ourselves(Command(f"{self._received}-{uuid.uuid4()}", Kind.CLOSE))

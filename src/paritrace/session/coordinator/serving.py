@@ -24,7 +24,7 @@ from paritrace.session.coordinator.engines import engine_of
 from paritrace.session.coordinator.failing import FailedGeneration
 from paritrace.session.coordinator.generations import Generations
 from paritrace.session.coordinator.http.serving import Serving
-from paritrace.session.coordinator.interrupts import closing_on_signals
+from paritrace.session.coordinator.interrupts import closing_on_interrupts
 from paritrace.session.coordinator.journaling import JournalWriter
 from paritrace.session.coordinator.keeping import Keeping
 from paritrace.session.coordinator.ledger import Ledger
@@ -95,7 +95,7 @@ def serve(opening: Opening, /, *, begun: Callable[[Begun], None], announcer: Ann
         loop, desk = _loop(_Owned(opening, record, before, books, ledger), generations, clock=clock)
         serving = Serving(desk, listening, token=token)
         opened.callback(serving.end)
-        interrupts = opened.enter_context(closing_on_signals(generations))
+        interrupts = opened.enter_context(closing_on_interrupts(generations, directory))
         loop.take(Opened())
         serving.start()
         while not loop.machine.over:
