@@ -239,3 +239,22 @@ def test_write_once_mends_a_copy_that_is_not_whole(tmp_path: Path) -> None:
     path.write_bytes(NEW[:4])
     assert LOCAL.write_once(path, NEW) is True
     assert path.read_bytes() == NEW
+
+
+def test_a_second_name_takes_no_space_and_is_a_copy_where_there_can_be_none(tmp_path: Path) -> None:
+    source = tmp_path / "source"
+    source.write_bytes(NEW)
+    assert LOCAL.share(source, tmp_path / "deep" / "same") is True
+    assert (tmp_path / "deep" / "same").samefile(source)
+    (tmp_path / "other").mkdir()
+    elsewhere = FaultyFiles(
+        at=1, fault=Fault.FAIL, number=errno.EXDEV
+    )  # the name itself; its copy has another device's
+    copied = elsewhere.share(source, tmp_path / "other" / "copy")
+    assert elsewhere.faulty.log[0] == "link"
+    assert copied is False
+    assert (tmp_path / "other" / "copy").read_bytes() == NEW
+    assert not (tmp_path / "other" / "copy").samefile(source)
+    with pytest.raises(HostError) as taken:
+        LOCAL.share(source, tmp_path / "deep" / "same")
+    assert taken.value.code == "already_there"

@@ -77,7 +77,10 @@ def captured_from_checkpoint(
     output: Path,
     deadline_seconds: float,
 ) -> Rerun:
-    """Load the checkpoint, step up to what is wanted, capture it, and copy the capture to `output`.
+    """Load the checkpoint, step up to what is wanted, and capture it; `output` has the same files as the session.
+
+    The session keeps its capture, which its journal names; the round's are second names of these files, and copies
+    only where a file can have no second name.
 
     Raises:
         HostError: Failed: `rerun_failed`, with every reason of every rank.
@@ -105,7 +108,7 @@ def captured_from_checkpoint(
                 details=error.details,
             ) from error
     made = resident.directory / CAPTURES / name
-    _copy_tree(made, output)
+    _shared(made, output)
     command = ("paritrace", "session", "capture", str(resident.directory), str(end - first), *options.arguments)
     return Rerun(0, output, time.monotonic() - started, made, command)
 
@@ -118,7 +121,7 @@ def _copied(checkpoint: Checkpoint, path: Path, *, files: Files) -> None:
     files.publish_folder(hidden, path)
 
 
-def _copy_tree(source: Path, target: Path) -> None:
+def _shared(source: Path, target: Path) -> None:
     for path in sorted(source.rglob("*")):
         if LOCAL.is_regular(path):
-            LOCAL.create(target / path.relative_to(source), LOCAL.iter_chunks(path))
+            LOCAL.share(path, target / path.relative_to(source))

@@ -72,6 +72,31 @@ class Files(Reads, Locks):
         self._discard(replacement.temporary)
         self._sync_folder_of(path, path.parent)
 
+    def share(self, source: Path, path: Path) -> bool:
+        """Give a file that never changes again a second name; copy it where it can have none, in another file system.
+
+        Returns:
+            Whether both are names of one file, which takes its space once.
+
+        Raises:
+            HostError: Refused, code `already_there` and others, nothing is left; Failed as for `replace`.
+        """
+        self.mkdir(path.parent)
+        with translated(path, "create"):
+            try:
+                self._primitives.link(source, path)
+            except FileExistsError:
+                raise
+            except OSError:
+                shared = False
+            else:
+                shared = True
+        if shared:
+            self._sync_folder_of(path, path.parent)
+        else:
+            self.create(path, self.iter_chunks(source))
+        return shared
+
     def publish(self, path: Path, chunks: Iterable[bytes], *, num_bytes: int, exclusive: bool) -> None:
         """Copy a stream of `num_bytes` to storage that others read: the name appears last, whole and durable (ST-6).
 
