@@ -8,7 +8,7 @@ from torch import nn
 
 from paritrace.session.pytorch import checkpoints
 from paritrace.session.pytorch.parts import Parts
-from paritrace.session.workload import Context, Inspected, Metrics, Refusal
+from paritrace.session.workload import Accepts, Context, Inspected, Metrics, Refusal
 
 
 class Norm(nn.Module):
@@ -31,8 +31,11 @@ class Norms:
 
     def build(self, ctx: Context) -> None:
         torch.manual_seed(0)
-        self._model = nn.Sequential(nn.Linear(16, 32), Norm(self._eps), nn.GELU(), nn.Linear(32, 4))
+        self._model = nn.Sequential(nn.Linear(16, 32), self._norm(), nn.GELU(), nn.Linear(32, 4))
         self._optimizer = torch.optim.SGD(self._model.parameters(), lr=0.1)
+
+    def _norm(self) -> nn.Module:
+        return Norm(self._eps)
 
     def step(self, ctx: Context, n: int) -> Metrics:
         loss = self._model(torch.randn(8, 16)).square().mean()
@@ -63,3 +66,21 @@ class Norms:
 
     def _parts(self) -> Parts:
         return Parts(model=self._model, optimizer=self._optimizer)
+
+
+class DividingNorm(Norm):
+    """The same normalisation by another hand, with another order of rounding."""
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        v = x.pow(2).mean(-1, keepdim=True)
+        return x * (1.0 / torch.sqrt(v + self.eps))
+
+
+class Dividing(Norms):
+    """Another implementation of the same network, which can be put at what the first one saved."""
+
+    def _norm(self) -> nn.Module:
+        return DividingNorm(self._eps)
+
+    def accepts(self) -> Accepts:
+        return Accepts(workloads=("tests.automation.resident_norms:Norms",))

@@ -9,12 +9,14 @@ from paritrace import Session
 from paritrace.automation.narrow import Telling, narrow
 from paritrace.automation.narrow_records import Ended, Narrowed, Question
 from paritrace.automation.narrow_task import Wanted, narrowing_of
-from paritrace.errors import RequestError
+from paritrace.errors import HostError, RequestError
+from paritrace.session.opening import read_journal
 from paritrace.session.status import Status
 
 pytestmark = pytest.mark.slow
 
 NORMS = "tests.automation.resident_norms:Norms"
+DIVIDING = "tests.automation.resident_norms:Dividing"
 
 
 @pytest.fixture(scope="module")
@@ -60,6 +62,26 @@ def test_se15_two_implementations_at_one_state_are_narrowed_to_the_call_without_
     assert [ranks_of(one) for one in sessions] == before
     again = narrowed(*sessions, tmp_path / "rounds")
     assert again.rounds == found.rounds
+    kept = [path for one in sessions for path in (one.directory / "captures").rglob("run.json")]
+    assert len(kept) == len(list((tmp_path / "rounds").rglob("run.json")))
+    assert {path.stat().st_nlink for path in kept} == {2}, "each capture takes its space once"
+
+
+def test_se15_two_classes_are_put_at_one_state_where_the_second_says_that_it_accepts_the_first(
+    sessions: tuple[Session, Session], tmp_path: Path
+) -> None:
+    with Session.start(tmp_path / "dividing", DIVIDING) as dividing:
+        found = narrowed(sessions[0], dividing, tmp_path / "rounds")
+        assert (found.ended, found.place is not None and found.place.module) == (Ended.FOUND, "1")
+        loaded = [line.facts for line in read_journal(dividing.directory).lines if line.facts.get("event") == "loaded"]
+        assert {one["accepted"]["workload"] for one in loaded} == {NORMS}
+        dividing.save("of-another")
+        asked = Wanted(checkpoint="of-another")
+        task = narrowing_of(dividing.directory, sessions[0].directory, folder=tmp_path / "back", wanted=asked)
+        with pytest.raises(HostError) as refused:
+            narrow(task, Telling(stage=lambda _: None, ended=lambda _: None))
+        assert any("does not say that it accepts that" in line for line in refused.value.details)
+        dividing.close()
 
 
 def test_se15_a_later_step_is_reached_from_the_checkpoint(sessions: tuple[Session, Session], tmp_path: Path) -> None:

@@ -84,6 +84,20 @@ def test_se15_the_document_and_the_exit_status(sessions: tuple[str, str], tmp_pa
     assert json.loads((tmp_path / "out.json").read_text()) == document
 
 
+def test_se15_states_at_autosaves_of_both_are_compared_also_when_their_files_are_gone(tmp_path: Path) -> None:
+    ours, theirs = Told().started().inputs("A"), Told().started().inputs("A")
+    for told, state in ((ours, "t"), (theirs, "other")):
+        told.run("admitted", 0).autosaved("autosave/five", 5).autosaved("autosave/nine", 9, state=state).run(
+            "ended", 10
+        )
+    found = [session(tmp_path / name, told, {"lr": 0.1}) for name, told in (("a", ours), ("b", theirs))]
+    journal = Path(found[1], JOURNAL)
+    journal.write_bytes(journal.read_bytes().replace(b"sha of", b"another sha of").replace(b"files of", b"others of"))
+    states = json.loads(compare(*found, "--json").output)["states"]
+    assert [(one["step"], one["agreement"]) for one in states] == [(5, "equal"), (9, "different")]
+    assert "equal before step 5 (autosave/five, autosave/five)" in compare(*found).output
+
+
 def test_se15_a_configuration_that_cannot_be_read_leaves_it_undetermined(sessions: tuple[str, str]) -> None:
     config_path(Path(sessions[0]), 0).unlink()
     found = compare(sessions[0], sessions[0], "--exit-code")

@@ -21,6 +21,7 @@ from paritrace.session.checkpoints import (
     seal,
     staging_of,
 )
+from paritrace.session.workload import Accepts, OfRank
 from paritrace.testing.faults import Fault, FaultyPrimitives, Stopped
 
 ORIGIN = Origin("session-1", "package:Class", 2, 1, 3, 4, 100, {"lr": 0.1}, {"digest": "inputs", "generation": 0})
@@ -136,11 +137,40 @@ def test_se10_every_reason_against_a_candidate_is_told() -> None:
     assert choice([later, whole], WANTED).chosen == "autosave/z"
 
 
+def test_se8_what_another_number_of_ranks_does_without_makes_no_checkpoint_sharded(tmp_path: Path) -> None:
+    staging = tmp_path / ".x"
+    Files().mkdir(staging)
+    for rank, names in ((0, ("state.bin", OfRank("random-0.bin"))), (1, (OfRank("random-1.bin"),))):
+        for name in names:
+            (staging / name).write_bytes(b"x")
+        seal(staging, names, Receipt(rank, ORIGIN, 5))
+    whole = publish(staging, tmp_path / "x").manifest
+    assert (whole.sharded, whole.files["random-1.bin"].of_rank, whole.files["state.bin"].of_rank) == (
+        False,
+        True,
+        False,
+    )
+    candidate = Candidate("checkpoints/x", whole, dict.fromkeys(whole.files, 1))
+    assert reasons_against(candidate, replace(WANTED, world_size=7)) == ()
+
+
+def test_se8_another_class_or_number_of_ranks_is_taken_where_the_workload_says_so() -> None:
+    manifest = manifest_of([Receipt(rank, ORIGIN, 1, files={f"p{rank}": Written(rank, 4, "0")}) for rank in (0, 1)])
+    assert isinstance(manifest, Manifest)
+    candidate = Candidate("checkpoints/x", manifest, {"p0": 4, "p1": 4})
+    other = Wanted("other:Class", 4, accepts=Accepts(("package:Class",), world_sizes=True))
+    assert reasons_against(candidate, other) == ()
+    assert reasons_against(candidate, replace(other, accepts=Accepts(("package:Other",)))) == (
+        "of workload package:Class, not other:Class",
+        "sharded over 2 ranks, not 4",
+    )
+
+
 def test_se8_a_manifest_of_a_later_format_is_refused(tmp_path: Path) -> None:
     _written(tmp_path / ".x")
     publish(tmp_path / ".x", tmp_path / "x")
     manifest = tmp_path / "x" / "manifest.json"
-    manifest.write_bytes(manifest.read_bytes().replace(b'"version":"1.0"', b'"version":"2.0"'))
+    manifest.write_bytes(manifest.read_bytes().replace(b'"version":"1.1"', b'"version":"2.0"'))
     with pytest.raises(EvidenceError, match=r"its format is paritrace-checkpoint 2\.0"):
         read_checkpoint(tmp_path / "x")
 

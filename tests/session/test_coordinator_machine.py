@@ -7,7 +7,7 @@ import pytest
 from paritrace.session.commands import Command, Fences, Kind, Result
 from paritrace.session.coordinator_events import Asked, Deny, FailStop, Keep, StartRanks, Withdrawn, Written
 from paritrace.session.coordinator_record import Phase
-from paritrace.session.messages import Ended, RoundName, Verdict
+from paritrace.session.messages import Autosaved, Ended, RoundName, Verdict
 from paritrace.session.rounds import ENDLESS
 from paritrace.session.states import RankState
 from tests.session.driving import Driven
@@ -180,6 +180,16 @@ def test_se9_configure_waits_for_its_inputs_while_steps_go_on_as_long_as_inputs_
     assert driven.round is RESUME
 
 
+def test_se6_a_parked_run_goes_on_before_inputs_of_the_next_command_are_prepared() -> None:
+    driven = running()
+    driven.ask("first", Kind.PREVIEW)
+    driven.ask("second", Kind.INPUTS, reference={})
+    driven.all_answer(RESERVE, PARK, VOTE, ACT, step=5)
+    assert driven.reply("first").result is Result.APPLIED
+    driven.all_answer(RESUME, step=5)
+    assert (driven.round, driven.state.running) == (PREPARE, True)
+
+
 def test_se21_inputs_of_a_configure_that_are_not_prepared_in_time_change_nothing() -> None:
     driven = running()
     driven.ask("live", Kind.CONFIGURE, inputs={"text": "second"})
@@ -199,6 +209,33 @@ def test_se9_ranks_that_prepared_different_sets_refuse_and_steps_go_on(asked: tu
     driven.all_answer(RELEASE)
     assert driven.reply("live").result is Result.REFUSED
     assert (driven.state.epoch, driven.state.running) == (1, True)
+
+
+def test_se32_a_preview_is_told_of_by_the_ranks_that_made_one_and_refused_where_none_offers_it() -> None:
+    driven = Driven().built()
+    driven.ask("second", Kind.PREVIEW, rank=1)
+    driven.answer(0, facts={"offers": False})
+    driven.answer(1, facts={"offers": True})
+    driven.answer(0)
+    made = {"rank": 1, "path": "previews/rank-1/1"}
+    driven.answer(1, facts=made)
+    assert driven.reply("second").facts == {**made, "previews": [made]}
+    driven.ask("none", Kind.PREVIEW)
+    driven.all_answer(VOTE, facts={"offers": False})
+    driven.all_answer(ABORT)
+    assert (driven.reply("none").result, driven.reply("none").reasons[0].code) == (Result.REFUSED, "no_preview")
+
+
+def test_se10_autosaves_stand_in_the_journal_with_their_outcome() -> None:
+    driven = running()
+    facts = {"name": "autosave/x", "digest": "d", "content": "c", "state_digests": {"0": None}}
+    driven.hear(Autosaved(3, 1, 1, 4, 0.25, facts))
+    driven.hear(Autosaved(3, 0, 1, 8, 0.5, words="disk full"))
+    driven.hear(Autosaved(2, 0, 1, 8, 0.5, words="of another generation"))
+    assert driven.records("checkpoint") == [
+        {"event": "autosaved", "step": 4, "seconds": 0.25, **facts},
+        {"event": "autosave_failed", "step": 8, "seconds": 0.5, "rank": 0, "words": "disk full"},
+    ]
 
 
 @pytest.mark.parametrize("kind", [Kind.RUN, Kind.LOAD, Kind.REBUILD])
@@ -345,6 +382,25 @@ def test_se20_close_parks_a_run_then_closes_and_cancels_what_waits() -> None:
     driven.gone(1)
     assert driven.reply("close").result is Result.APPLIED
     assert driven.state.over
+
+
+def test_f18_a_close_waits_for_nobody_who_never_dialled_in() -> None:
+    driven = Driven(stops_ranks=False)
+    driven.ask("close", Kind.CLOSE)
+    assert driven.reply("close").result is Result.APPLIED
+    assert driven.state.over
+    half = Driven(stops_ranks=False)
+    half.hear(half.joined(0))
+    half.ask("close", Kind.CLOSE)
+    assert not half.state.over
+    half.hear(half.joined(1))  # too late: it is not told anything, and trains on
+    half.answer(0)
+    half.gone(0)
+    assert (half.reply("close").result, half.state.over) == (Result.APPLIED, True)
+    ours = Driven()  # processes of our own may still be importing: they are told, and ended past the bound
+    ours.ask("close", Kind.CLOSE)
+    assert ours.timers()["round"] == ours.state.bounds["close"]
+    assert not ours.state.over
 
 
 def test_se21_a_close_that_hangs_kills_and_does_not_wait_for_what_is_not_reaped() -> None:

@@ -114,6 +114,11 @@ LIVE = {
 }
 
 
+def test_se6_no_rank_stays_parked_for_inputs_that_are_prepared_behind_another_command(told: Telling) -> None:
+    explored = told(explore(Script((RUN, Command("first", Kind.CONFIGURE), WITH_INPUTS)), world_size=1))
+    assert results_of(explored, "live") == {"applied"}
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(("live", "fault"), list(LIVE.values()), ids=list(LIVE))
 def test_se6_every_live_kind_within_a_run_is_done_on_both_ranks_or_on_none(

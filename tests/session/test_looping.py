@@ -4,6 +4,7 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Callable, Generator
 from contextlib import ExitStack
 from pathlib import Path
@@ -166,7 +167,9 @@ def test_f18_ranks_of_another_number_are_turned_away_and_train_without_control(
     with Session.start(tmp_path / "session", "", ranks=3, engine="attach") as session:
         scripts = launch(num_steps=20, session=session.directory)
         assert all("it is one of 2 ranks, this session has 3" in said for said in through(scripts))
+        began = time.monotonic()
         session.close()
+        assert time.monotonic() - began < read_session(session.directory).bounds["close"], "nobody is there to wait for"
     assert read_journal(tmp_path / "session").lines[-1].what == "closed"
 
 

@@ -39,6 +39,18 @@ def test_se15_a_revision_other_inputs_and_a_schedule_each_begin_a_segment() -> N
     assert [one.continues for one in found(told)] == [None, 0, 1, 2, 3]
 
 
+def test_se15_autosaves_mark_states_and_a_load_of_one_continues_where_it_was_made() -> None:
+    told = Told().started().run("admitted", 0).autosaved("autosave/five", 5).run("ended", 10)
+    told.autosaved("autosave/ten", 10).add("checkpoint", event="autosave_failed", step=10, rank=1, words="disk full")
+    told.revised("load", 5).checkpoint("loaded", "autosave/five", 5).ran(5, 8)
+    first, second = found(told)
+    assert [(one.step, one.name, one.content) for one in first.marks] == [
+        (5, "autosave/five", "files of autosave/five"),
+        (10, "autosave/ten", "files of autosave/ten"),
+    ]
+    assert (second.continues, second.begin) == (0, Begin.LOADED)
+
+
 def test_se23_inputs_that_were_loaded_at_the_start_are_those_of_the_first_segment() -> None:
     told = Told().started(inputs_digest="A").ran(0, 10).inputs("B").ran(10, 20).started(inputs_digest="A").ran(0, 5)
     assert [one.inputs_digest for one in found(told)] == ["A", "B", "A"]

@@ -8,12 +8,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import torch
+from torch.distributed.checkpoint.state_dict_loader import load as distributed_load
 
 from paritrace import Session
 from paritrace.runs.envelope import ENVELOPE_NAME, SessionStatus
 from paritrace.session.client import NotAppliedError
 from paritrace.session.commands import Reply, Result
-from paritrace.session.opening import read_session
+from paritrace.session.opening import read_journal, read_session
+from paritrace.session.pytorch.digests import digest_of_state
 from paritrace.session.states import RankState
 from tests.session.coordinator.test_serving import has_ended, until
 
@@ -55,6 +58,12 @@ def test_se8_the_same_steps_after_a_load_give_the_same_bits_on_both_ranks(folder
         session.run(2, wait=True, autosave=False)
         assert _saved(session, "again") == four != two
         session.close()
+    with Session.start(folder, REPLICATED, ranks=1, start_from="two") as alone:  # a whole state: any number of ranks
+        assert alone.status().step == 2
+        assert _saved(alone, "of-one") == two
+        alone.close()
+    begun = [line.facts for line in read_journal(folder).lines if line.facts.get("event") == "loaded"]
+    assert begun[-1]["accepted"] == {"world_size": 2}
 
 
 def test_f09_what_is_wrong_on_any_rank_refuses_the_load_on_all_and_the_next_command_works(folder: Path) -> None:
@@ -104,6 +113,16 @@ def test_se8_a_sharded_state_is_saved_by_all_ranks_and_loaded_by_metadata_first(
         assert loaded.facts["retained_bytes"] == 0
         assert (loaded.step, loaded.facts["state_digest"]) == (2, saved.facts["state_digest"])
         session.close()
+    whole = {
+        f"{layer}.{kind}": torch.zeros(8, 8) if kind == "weight" else torch.zeros(8)
+        for layer in (0, 2)
+        for kind in ("weight", "bias")
+    }
+    state: dict[str, Any] = {"model": whole}
+    distributed_load(state, checkpoint_id=folder / "checkpoints" / "two", no_dist=True)
+    with Session.start(folder, SHARDED, ranks=1, start_from="two") as alone:  # resharded, since it says that it can
+        assert _saved(alone, "of-one") == digest_of_state(whole)
+        alone.close()
 
 
 def test_se15_the_next_steps_are_captured_into_a_run_of_both_ranks_and_bits_stay(folder: Path) -> None:

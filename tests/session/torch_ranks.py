@@ -18,6 +18,7 @@ from paritrace.session.pytorch.groups import join
 from paritrace.session.pytorch.parts import Parts
 from paritrace.session.workload import (
     RUN_BOUNDARY,
+    Accepts,
     ConfigField,
     Context,
     Inspected,
@@ -104,6 +105,9 @@ class Sharded(Replicated):
                 fully_shard(layer, mesh=mesh)
         fully_shard(self.model, mesh=mesh)
         return self.model
+
+    def accepts(self) -> Accepts:
+        return Accepts(world_sizes=True)
 
     def save(self, ctx: Context, folder: Path) -> tuple[str, ...]:
         return sharded.save(ctx, self.parts, folder)

@@ -465,6 +465,8 @@ def _rank(world: World, rank: int, event: RankEvent) -> World:
 def _coordinate(world: World, event: CoordinatorEvent) -> World:
     state, actions = coordinator_machine.step(world.coordinator, event)
     world = replace(world, coordinator=state)
+    if state.parked and state.under is not None and state.under.name is RoundName.PREPARE:
+        raise Wrong(f"{state.under.command.id} is prepared while ranks are parked")
     told = {action.reply.command_id for action in actions if isinstance(action, Settle)}
     if isinstance(event, Withdrawn) and event.command_id not in told:
         raise Wrong(f"{event.command_id} was withdrawn and nothing is told of it")

@@ -113,12 +113,16 @@ def inputs(directory: Path, reference: str, **given: Any) -> int:
 @session.command()
 @directory_argument
 @click.option("--option", "settings", multiple=True, metavar="NAME=VALUE", help="An option of the workload's preview.")
+@click.option(
+    "--rank", type=click.IntRange(0), metavar="R", help="Of this rank alone, not of every one that offers it."
+)
 @command_options
-def preview(directory: Path, settings: tuple[str, ...], **given: Any) -> int:
-    """Have rank 0 render a preview at an agreed step."""
+def preview(directory: Path, settings: tuple[str, ...], rank: int | None, **given: Any) -> int:
+    """Have the ranks that offer one (rank 0 unless the workload says more) render a preview at an agreed step."""
     from paritrace.session.commands import Kind
 
-    return Commanding(directory, given).ask(Kind.PREVIEW, {"options": values_of(settings)})
+    of_rank = {} if rank is None else {"rank": rank}
+    return Commanding(directory, given).ask(Kind.PREVIEW, {"options": values_of(settings), **of_rank})
 
 
 @session.command()

@@ -61,9 +61,13 @@ class InputsBody(_Body, frozen=True):
 
 
 class PreviewBody(_Body, frozen=True):
-    """`options`: the workload's own; costly diagnostics are off unless asked for (SE-32)."""
+    """`options`: the workload's own; costly diagnostics are off unless asked for (SE-32).
+
+    `rank`: of this rank alone; every rank that offers one where it is left out.
+    """
 
     options: Values = field(default_factory=dict[str, Any])
+    rank: Annotated[int, Meta(ge=0)] | None = None
 
 
 class CaptureBody(_Body, frozen=True):

@@ -3,6 +3,7 @@
 from msgspec import Struct
 
 from paritrace.session.checkpoint_records import Manifest
+from paritrace.session.workload import Accepts
 
 
 class Candidate(Struct, frozen=True):
@@ -14,11 +15,20 @@ class Candidate(Struct, frozen=True):
 
 
 class Wanted(Struct, frozen=True):
-    """What has to hold for a start. A field that is None is not asked for."""
+    """What has to hold for a start. A field that is None is not asked for; `accepts` is the workload's own word."""
 
     workload: str
     world_size: int
     inputs_digest: str | None = None
+    accepts: Accepts = Accepts()
+
+    def takes_workload(self, manifest: Manifest, /) -> bool:
+        """Whether a checkpoint is of this workload, or of one that it accepts."""
+        return manifest.origin.workload in {self.workload, *self.accepts.workloads}
+
+    def takes_world_size(self, manifest: Manifest, /) -> bool:
+        """Whether as many ranks as are wanted can load it: a whole one by any number."""
+        return not manifest.sharded or self.accepts.world_sizes or manifest.origin.world_size == self.world_size
 
 
 class Rejected(Struct, frozen=True):
@@ -55,9 +65,9 @@ def reasons_against(candidate: Candidate, wanted: Wanted, /) -> tuple[str, ...]:
         return (manifest,)
     origin = manifest.origin
     found: list[str] = []
-    if origin.workload != wanted.workload:
+    if not wanted.takes_workload(manifest):
         found.append(f"of workload {origin.workload}, not {wanted.workload}")
-    if manifest.sharded and origin.world_size != wanted.world_size:
+    if not wanted.takes_world_size(manifest):
         found.append(f"sharded over {origin.world_size} ranks, not {wanted.world_size}")
     stored = origin.inputs.get("digest")
     if wanted.inputs_digest is not None and stored is not None and stored != wanted.inputs_digest:

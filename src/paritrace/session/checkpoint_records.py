@@ -8,17 +8,18 @@ from paritrace.evidence.digests import sha256_hex
 from paritrace.session.commands import Body, Reason
 
 FORMAT = "paritrace-checkpoint"
-VERSION = "1.0"
+VERSION = "1.1"
 MANIFEST = "manifest.json"
 COORDINATOR = -1  # the rank of a reason that is none's
 
 
-class Written(Struct, frozen=True, forbid_unknown_fields=True):
-    """One file as its rank wrote it."""
+class Written(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
+    """One file as its rank wrote it. `of_rank`: another number of ranks does without it."""
 
     rank: int
     num_bytes: int
     sha256: str
+    of_rank: bool = False
 
 
 class Origin(Struct, frozen=True, forbid_unknown_fields=True):
@@ -49,12 +50,17 @@ class Manifest(Struct, frozen=True, forbid_unknown_fields=True):
     """The content of `manifest.json`, the last file of a checkpoint to appear. Its own SHA-256 is the checkpoint's."""
 
     origin: Origin
-    sharded: bool  # whether other ranks than the first wrote files
+    sharded: bool  # whether other ranks than the first wrote files that any other number of ranks would need
     files: dict[str, Written]
     state_digests: dict[str, str | None]  # by rank
     made_unix_ns: int
     format: str = FORMAT
     version: str = VERSION
+
+    @property
+    def content_digest(self) -> str:
+        """SHA-256 over names and digests of all files: the same bytes in every file are the same state (SE-15)."""
+        return sha256_hex("\n".join(f"{name} {file.sha256}" for name, file in sorted(self.files.items())).encode())
 
     @property
     def num_bytes(self) -> int:
@@ -87,7 +93,7 @@ def manifest_of(receipts: list[Receipt], /) -> Manifest | tuple[Reason, ...]:
         return tuple(reasons)
     return Manifest(
         origin=origin,
-        sharded=any(file.rank > 0 for file in files.values()),
+        sharded=any(file.rank > 0 and not file.of_rank for file in files.values()),
         files=dict(sorted(files.items())),
         state_digests={str(receipt.rank): receipt.state_digest for receipt in receipts},
         made_unix_ns=max(receipt.made_unix_ns for receipt in receipts),

@@ -29,6 +29,7 @@ from paritrace.session.checkpoint_records import (
 )
 from paritrace.session.commands import Body, Reason
 from paritrace.session.directory import CHECKPOINTS
+from paritrace.session.workload import OfRank
 
 AUTOSAVE = "autosave"
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}\Z")
@@ -42,6 +43,12 @@ class Checkpoint(Struct, frozen=True):
     folder: Path
     manifest: Manifest
     digest: str
+
+    @property
+    def identity(self) -> Body:
+        """What the journal has of it, for a comparison also when the files are gone."""
+        manifest = self.manifest
+        return {"digest": self.digest, "content": manifest.content_digest, "state_digests": manifest.state_digests}
 
 
 def checked_name(name: object, /) -> str:
@@ -96,7 +103,9 @@ def seal(
         if not files.exists(path) or not files.is_regular(path):
             raise _unsaved(f"{name} was named and is no file")
         found = sha256_of(files.iter_chunks(path, follow_links=False))
-        written[str(PurePosixPath(name))] = Written(rank=receipt.rank, num_bytes=found.num_bytes, sha256=found.sha256)
+        written[str(PurePosixPath(name))] = Written(
+            receipt.rank, found.num_bytes, found.sha256, of_rank=isinstance(name, OfRank)
+        )
         files.sync_existing(path)
     whole = replace(receipt, files=written)
     files.replace(staging / _RECEIPT.format(receipt.rank), _ENCODER.encode(whole))
@@ -133,7 +142,7 @@ def keep(directory: Path, facts: Body, /, *, files: Files = LOCAL) -> Body:
         facts: of the action; the answers of the ranks stand in `ranks`.
 
     Returns:
-        Name, path within the directory, digest, step, size in bytes and number of files, for `Written`.
+        Name, path within the directory, digests, size in bytes and number of files, for `Written`.
 
     Raises:
         EvidenceError, HostError: Refused: as `publish`; what was written is removed.
@@ -149,7 +158,7 @@ def keep(directory: Path, facts: Body, /, *, files: Files = LOCAL) -> Body:
     return {
         "name": name,
         "path": f"{CHECKPOINTS}/{name}",
-        "digest": made.digest,
+        **made.identity,
         "num_bytes": made.manifest.num_bytes,
         "num_files": len(made.manifest.files),
     }

@@ -131,9 +131,12 @@ class Client:
         """Prepare inputs while steps go on, then install and publish them at an agreed step (SE-9)."""
         return self.command(Kind.INPUTS, {"reference": dict(reference)}, options)
 
-    def preview(self, preview: Mapping[str, Any] | None = None, *, options: Options = NO_OPTIONS) -> Reply:
-        """Have rank 0 render a preview, with options of the workload's own (SE-32)."""
-        return self.command(Kind.PREVIEW, {"options": dict(preview or {})}, options)
+    def preview(
+        self, preview: Mapping[str, Any] | None = None, *, rank: int | None = None, options: Options = NO_OPTIONS
+    ) -> Reply:
+        """Have every rank that offers one render a preview, or `rank` alone, with options of the workload's (SE-32)."""
+        of_rank = {} if rank is None else {"rank": rank}
+        return self.command(Kind.PREVIEW, {"options": dict(preview or {}), **of_rank}, options)
 
     def capture(
         self,

@@ -18,7 +18,7 @@ class Kind(StrEnum):
     SAVE = "save"  # {"name"?}: a name within the session's own folder, never a path
     LOAD = "load"  # {"checkpoint", "rebuild"?}: a name, or "latest"
     INPUTS = "inputs"  # {"reference"}
-    PREVIEW = "preview"  # {"options"?}
+    PREVIEW = "preview"  # {"options"?, "rank"?}: of every rank that offers one, or of that rank alone
     CAPTURE = "capture"  # {"steps", "level", "name"?}: the next steps, into the session's captures
     REBUILD = "rebuild"  # {"values"?, "inputs"?}
     CLOSE = "close"  # {}

@@ -56,15 +56,15 @@ def side_of(directory: Path, /, *, files: Files = LOCAL) -> Side:
 
 
 def _content(directory: Path, mark: Mark, *, files: Files) -> Content | None:
-    """What a checkpoint holds; None where it is gone, or another one has taken its name."""
+    """What a checkpoint holds, by its manifest, or by the journal where that is gone, or another one has its name."""
     try:
         data = files.read_if_present(path_of(directory, mark.name) / MANIFEST)
-        if data is None or digest_of_manifest(data) != mark.digest:
-            return None
-        manifest = msgspec_json.decode(data, type=Manifest)
+        if data is not None and digest_of_manifest(data) == mark.digest:
+            manifest = msgspec_json.decode(data, type=Manifest)
+            return Content(manifest.content_digest, manifest.state_digests)
     except (RequestError, DecodeError):  # a name from a journal that was edited; a newer manifest
-        return None
-    return Content({name: file.sha256 for name, file in manifest.files.items()}, manifest.state_digests)
+        pass
+    return None if mark.content is None else Content(mark.content, mark.states)
 
 
 def _config(path: Path, *, files: Files) -> Mapping[str, Any] | None:

@@ -7,6 +7,7 @@ from paritrace.session.coordinator_ends import GONE, await_gone, close_if_all_go
 from paritrace.session.coordinator_events import Deny, Settle, StartRanks
 from paritrace.session.coordinator_record import COORDINATOR, Known, Phase, Turn, ours
 from paritrace.session.coordinator_rounds import begin, resume
+from paritrace.session.rounds import prepares
 from paritrace.session.states import RankState
 
 
@@ -58,10 +59,13 @@ def on_withdrawn(turn: Turn, command_id: str, /) -> None:
 
 
 def proceed(turn: Turn) -> None:
-    """Where nothing is under way, take up the next command; where none waits, let a parked run go on."""
+    """Where nothing is under way, take up the next command; where none waits, let a parked run go on.
+
+    It goes on, too, where the next one prepares inputs: that may take long, and is done while steps go on (SE-6).
+    """
     while turn.state.under is None and turn.state.starting is None:
         command = _due(turn)
-        if command is None:
+        if command is None or (turn.state.parked and prepares(command.kind, command.body)):
             break
         _take(turn, command)
     state = turn.state
@@ -114,6 +118,9 @@ def _close(turn: Turn, command: Command) -> None:
     if was_error:
         turn.record("command", durable=True, id=command.id, kind=command.kind.value, body=command.body)
     enter_closing(turn, "the session is closed")
+    if not turn.state.stops_ranks:  # who never dialled in is nobody's to wait for, and trains on if it comes
+        for known in turn.state.ranks:
+            turn.know(known.rank, gone=known.gone or known.joined is None)
     if was_error:
         turn.change(queue=(command, *turn.state.queue))
         await_gone(turn)

@@ -15,7 +15,8 @@ def refusals_of(answers: list[Answer]) -> tuple[Reason, ...]:
         for answer in answers
         if answer.verdict is not Verdict.YES and not answer.reasons
     )
-    return reasons + bare + (() if reasons or bare else differing(answers) + steps_differ(answers))
+    agreed = () if reasons or bare else differing(answers) + steps_differ(answers)
+    return reasons + bare + agreed + (() if reasons or bare else _nobody_offers(answers))
 
 
 def differing(answers: list[Answer]) -> tuple[Reason, ...]:
@@ -32,6 +33,12 @@ def steps_differ(answers: list[Answer]) -> tuple[Reason, ...]:
         return ()
     counts = ", ".join(f"{step}: {ranks}" for step, ranks in sorted(steps.items()))
     return ours("steps_differ", f"steps differ {{{counts}}} (step: ranks): not applied")
+
+
+def _nobody_offers(answers: list[Answer]) -> tuple[Reason, ...]:
+    """Return that what is asked for is offered by no rank, where each says whether it does."""
+    offers = [answer.facts["offers"] for answer in answers if "offers" in answer.facts]
+    return ours("no_preview", "no rank offers a preview") if offers and not any(offers) else ()
 
 
 def apart(answers: list[Answer]) -> tuple[Reason, ...]:

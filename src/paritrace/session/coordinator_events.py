@@ -91,7 +91,10 @@ class Record(Struct, frozen=True):
     vote: id, kind, round, verdicts (by rank), digest         epoch: epoch, id, kind
     transition: before, after, step, epoch (of all ranks)     revision: revision, id, kind, step
     run: event (admitted, parked, resumed, ended, stopped), id, step, target, epoch, config_revision, schedule?
-    checkpoint: event (saved, loaded), name, step, digest     inputs: digest, generation, step, id
+    checkpoint: event (saved, loaded), name, step, digest, content?, state_digests?, accepted?
+    checkpoint: event (autosaved), name, step, digest, content, state_digests, seconds
+    checkpoint: event (autosave_failed), step, rank, words, seconds
+    inputs: digest, generation, step, id
     capture: id, name, steps, level, step, epoch, config_revision
     finding: rank, finding (unresponsive, stalled), words     failure: code, why, step, epoch
     """

@@ -1,7 +1,8 @@
 """What the coordinator's machine writes down of the command under way: runs, captures, inputs, a save (SE-8, SE-15)."""
 
-from paritrace.session.commands import Body
+from paritrace.session.commands import Body, Kind
 from paritrace.session.coordinator_record import Turn, UnderWay
+from paritrace.session.messages import Autosaved
 
 
 def record_run(
@@ -53,8 +54,20 @@ def to_keep(turn: Turn) -> Body:
 
 
 def told_facts(under: UnderWay) -> Body:
-    """Return what rank 0 told of: what a kind tells of is told by it, or by all alike."""
+    """Return what rank 0 told of, or all alike; of a preview what the ranks told that made one."""
+    if under.command.kind is Kind.PREVIEW:
+        made = [facts for facts in under.facts if facts]
+        return {**made[0], "previews": made} if made else {}
     return under.facts[0] if under.facts else {}
+
+
+def record_autosave(turn: Turn, said: Autosaved) -> None:
+    """Write what became of an autosave; of one that failed, on which rank and why."""
+    if said.words:
+        failed: Body = {"rank": said.rank, "words": said.words}
+        turn.record("checkpoint", event="autosave_failed", step=said.step, seconds=said.seconds, **failed)
+    else:
+        turn.record("checkpoint", event="autosaved", step=said.step, seconds=said.seconds, **said.facts)
 
 
 def record_inputs(turn: Turn, digest: str | None) -> None:

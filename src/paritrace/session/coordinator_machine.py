@@ -17,11 +17,12 @@ from paritrace.session.coordinator_events import (
     Withdrawn,
     Written,
 )
+from paritrace.session.coordinator_lines import record_autosave
 from paritrace.session.coordinator_ranks import on_beat, on_ended, on_gone, on_joined
 from paritrace.session.coordinator_record import Coordinator, Known, Phase, Turn
 from paritrace.session.coordinator_rounds import ROUND, on_answer, on_silence, on_written
 from paritrace.session.health import BEAT, FAIL_STOP, heard, missed, overdue
-from paritrace.session.messages import Answer, Beat, Ended, FromRank, Joined, RoundName
+from paritrace.session.messages import Answer, Autosaved, Beat, Ended, FromRank, Joined, RoundName
 
 
 def began(
@@ -87,6 +88,8 @@ def _on_heard(turn: Turn, message: FromRank) -> None:
             on_answer(turn, message)
         case Ended():
             on_ended(turn, message)
+        case Autosaved():
+            record_autosave(turn, message)
         case _:
             assert_never(message)
 

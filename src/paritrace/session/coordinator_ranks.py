@@ -95,7 +95,7 @@ def _on_built(turn: Turn, ended: Ended) -> None:
     )
     begun_from = ended.facts.get("start_from")
     if begun_from:
-        told = {name: begun_from.get(name) for name in ("name", "digest")}
+        told = {name: begun_from.get(name) for name in ("name", "digest", "accepted")}
         turn.record("checkpoint", durable=True, event="loaded", step=max(steps), **told)
     if running:  # somebody else's loop: its first stretch begins without a command
         record_run(turn, "admitted", None)

@@ -294,6 +294,7 @@ def _take_in(turn: Turn, answer: Answer) -> None:
             name=answer.facts.get("name", under.body.get("checkpoint")),
             step=answer.step,
             digest=answer.facts.get("digest", under.digest),  # the checkpoint's own; what ranks agree on is the state's
+            accepted=answer.facts.get("accepted"),
         )
     elif kind is Kind.PREVIEW:
         turn.change(previews=turn.state.previews + 1)

@@ -39,16 +39,17 @@ class Stamp(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True)
 
 
 class PreviewRecord(Struct, frozen=True, forbid_unknown_fields=True):
-    """`previews/G/preview.json`. `path`: of its folder within the session; `files`: what the workload wrote there."""
+    """`preview.json`. `path`: of its folder within the session; `files`: what the workload of that rank wrote there."""
 
-    generation: int
+    generation: int  # of this rank's previews
     path: str
     step: int
     stamp: Stamp
     options: Body
     files: tuple[str, ...]
+    rank: int = 0
     format: str = "paritrace-session-preview"
-    version: str = "1.0"
+    version: str = "1.1"
 
 
 class InputsManifest(Struct, frozen=True, forbid_unknown_fields=True):

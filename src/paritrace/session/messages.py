@@ -126,6 +126,21 @@ class Ended(Struct, frozen=True, omit_defaults=True, tag="ended", forbid_unknown
     )  # after a build: state_digest?, inputs; after a capture: its run
 
 
+class Autosaved(Struct, frozen=True, omit_defaults=True, tag="autosaved", forbid_unknown_fields=True):
+    """What became of an autosave: said by the rank that published it for all, and by each that could not write (SE-10).
+
+    A rank that has written its part and was not the last says nothing; nobody waits for this.
+    """
+
+    generation: int
+    rank: int
+    epoch: int
+    step: int
+    seconds: float  # on this rank, from its first byte to the name
+    facts: Body = field(default_factory=dict[str, Any])  # name, digest, content, state_digests where it was published
+    words: str = ""  # why it failed
+
+
 class Halt(Struct, frozen=True, tag="halt", forbid_unknown_fields=True):
     """Coordinator to rank: fail-stop. A rank of the engine `attach` gives up control instead and trains on."""
 
@@ -133,7 +148,7 @@ class Halt(Struct, frozen=True, tag="halt", forbid_unknown_fields=True):
     why: str
 
 
-FromRank = Joined | Beat | Answer | Ended
+FromRank = Joined | Beat | Answer | Ended | Autosaved
 ToRank = Round | Halt
 
 _FROM_RANK = msgspec_json.Decoder(FromRank)

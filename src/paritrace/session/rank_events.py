@@ -75,11 +75,20 @@ class Finished(Struct, frozen=True):
     step: int
 
 
+class AutosaveEnded(Struct, frozen=True):
+    """An autosave was published by this rank, or failed on it: to be told, and waited for by nobody."""
+
+    step: int
+    seconds: float
+    facts: Body = field(default_factory=dict[str, Any])
+    words: str = ""
+
+
 class Cut(Struct, frozen=True):
     """The coordinator is gone."""
 
 
-RankEvent = Received | Stepped | Done | Broke | Built | Finished | Cut
+RankEvent = Received | Stepped | Done | Broke | Built | Finished | AutosaveEnded | Cut
 
 
 class Send(Struct, frozen=True):

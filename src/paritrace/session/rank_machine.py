@@ -3,8 +3,9 @@
 from typing import assert_never
 
 from paritrace.session.commands import Body, Reason
-from paritrace.session.messages import Ended, Halt, Round
+from paritrace.session.messages import Autosaved, Ended, Halt, Round
 from paritrace.session.rank_events import (
+    AutosaveEnded,
     Broke,
     Built,
     Cut,
@@ -47,6 +48,8 @@ def step(rank: Rank, event: RankEvent, /) -> tuple[Rank, tuple[RankAction, ...]]
             _on_broke(turn, event)
         case Finished():
             _on_finished(turn, event)
+        case AutosaveEnded():
+            _on_autosave_ended(turn, event)
         case Cut():
             turn.act(Leave("the coordinator is gone"))
         case _:
@@ -101,6 +104,12 @@ def _on_finished(turn: Turn, event: Finished) -> None:
     turn.change(step=event.step, target=None)
     _tell_end(turn, {})
     turn.act(Leave("the loop is over"))
+
+
+def _on_autosave_ended(turn: Turn, event: AutosaveEnded) -> None:
+    rank = turn.rank
+    said = Autosaved(rank.generation, rank.rank, rank.epoch, event.step, event.seconds, event.facts, event.words)
+    turn.act(Send(said))
 
 
 def _tell_end(turn: Turn, facts: Body, *, reasons: tuple[Reason, ...] = ()) -> None:

@@ -67,6 +67,11 @@ def rounds_of(kind: Kind, body: Body, *, running: bool) -> tuple[RoundName, ...]
     return (*rounds[:parked_from], *_PARKING, *rounds[parked_from:])
 
 
+def prepares(kind: Kind, body: Body) -> bool:
+    """Return whether a command begins with a preparation, which may take long: no rank is parked for it."""
+    return rounds_of(kind, body, running=False)[0] is RoundName.PREPARE
+
+
 def is_work(kind: Kind, name: RoundName) -> bool:
     """Return whether the work thread does this round; the control thread answers the others at once."""
     return name not in CONTROL and (kind, name) not in {(Kind.RUN, RoundName.ACT), (Kind.STOP, RoundName.VOTE)}

@@ -9,7 +9,7 @@ from msgspec import Struct
 from paritrace.session.segments import Capture, Mark, Piece
 
 FORMAT = "paritrace-session-comparison"
-VERSION = "1.0"
+VERSION = "1.1"
 
 Configs = Mapping[int, Mapping[str, Any]]
 """Values by revision, of those revisions whose file could be read."""
@@ -26,7 +26,7 @@ class Agreement(StrEnum):
 class Content(Struct, frozen=True):
     """What a checkpoint holds, apart from where and when it was made. `states`: the workload's own digests, by rank."""
 
-    files: dict[str, str]  # SHA-256 by name
+    files: str  # SHA-256 over the names and digests of all files
     states: dict[str, str | None]
 
 

@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from enum import StrEnum
 from typing import Any
 
-from msgspec import Struct, structs
+from msgspec import Struct, field, structs
 from msgspec import json as msgspec_json
 
 from paritrace.evidence.digests import sha256_hex
@@ -43,12 +43,17 @@ class RunSchedule(Struct, frozen=True, forbid_unknown_fields=True):
     from_step: int
 
 
-class Mark(Struct, frozen=True, forbid_unknown_fields=True):
-    """A state that is known by its digest: a checkpoint saved before step `step` was taken."""
+class Mark(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
+    """A state that is known by its digest: a checkpoint saved, also by itself, before step `step` was taken.
+
+    `content`, `states`: what the journal has of its files and of the workload's own digests, by rank.
+    """
 
     step: int
     digest: str
     name: str
+    content: str | None = None
+    states: dict[str, str | None] = field(default_factory=dict[str, str | None])
 
 
 class Capture(Struct, frozen=True, forbid_unknown_fields=True):
@@ -225,11 +230,11 @@ class _Reading:
         digest, name, step = _text(facts.get("digest")), str(facts.get("name", "")), _number(facts.get("step"), -1)
         if digest is None or step < 0:
             return
+        mark = Mark(step, digest, name, _text(facts.get("content")), _states(facts.get("state_digests")))
         if facts.get("event") == "loaded":
             self.origin = (Begin.LOADED, self.saved.get(digest), name)
-            self.marked = [Mark(step, digest, name)]
+            self.marked = [mark]
             return
-        mark = Mark(step, digest, name)
         if self.origin is None and self.segments:
             self.saved[digest] = self.segments[-1].number
             before = self.segments[-1]
@@ -253,6 +258,10 @@ class _Reading:
 
 def _text(value: Any) -> str | None:
     return value if isinstance(value, str) and value else None
+
+
+def _states(value: Any) -> dict[str, str | None]:
+    return {str(rank): _text(said) for rank, said in value.items()} if isinstance(value, dict) else {}
 
 
 def _number(value: Any, otherwise: int) -> int:

@@ -9,7 +9,7 @@ from paritrace.session.engines.seam import TurnedAway
 from paritrace.session.states import RankState
 
 FORMAT = "paritrace-session-status"
-VERSION = "1.0"
+VERSION = "1.1"
 
 
 class RankView(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
@@ -23,6 +23,7 @@ class RankView(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=Tr
     heartbeat_age_seconds: float | None = None
     progress_age_seconds: float | None = None
     findings: tuple[str, ...] = ()  # unresponsive, stalled, with their evidence
+    preview: Body = field(default_factory=dict[str, Any])  # of a rank that offers previews: as that of the session
 
 
 class CheckpointState(Struct, frozen=True, forbid_unknown_fields=True):
@@ -64,7 +65,9 @@ class Status(Struct, frozen=True, forbid_unknown_fields=True):
     failure_report: str | None = None
     checkpoint_state: CheckpointState | None = None
     inputs: Body = field(default_factory=dict[str, Any])  # digest, generation
-    preview: Body = field(default_factory=dict[str, Any])  # generation, step, path, next_step, disabled_reason
+    preview: Body = field(
+        default_factory=dict[str, Any]
+    )  # of rank 0: generation, step, path, next_step, disabled_reason
     capabilities: tuple[str, ...] = ()
     control: str = "full"  # attach: `disabled: WHY` once control was given up
     turned_away: tuple[TurnedAway, ...] = ()  # attach: processes that wanted to join and may not, the last one last

@@ -1,10 +1,10 @@
 """What a user supplies: one object per rank, with a few methods and as many of the optional ones as it can (SE-1).
 
 Optional methods are discovered by presence and listed in `status` as capabilities: `check`, `release_setup`,
-`config_fields`, `plan_config` with `apply_config`, `save` with `inspect` and `apply`, `prepare_inputs` with
-`install_inputs` and `publish_inputs`, `preview`, `rebuild`, `state_digest`. All are called on the rank's work thread,
-none of them twice at a time; only `prepare_inputs`, which stays on the host, has a thread of its own, so that steps go
-on meanwhile. Those marked pure must leave everything as it was.
+`config_fields`, `plan_config` with `apply_config`, `save` with `inspect` and `apply`, `accepts`, `prepare_inputs` with
+`install_inputs` and `publish_inputs`, `preview`, `offers_preview`, `rebuild`, `state_digest`. All are called on the
+rank's work thread, none of them twice at a time; only `prepare_inputs`, which stays on the host, has a thread of its
+own, so that steps go on meanwhile. Those marked pure must leave everything as it was.
 
 A method that is not pure and raises has changed something, for all that is known, and the session ends in Error. It
 raises `Unchanged` where it is certain that nothing resident was touched: then the command is refused instead (SE-7).
@@ -119,6 +119,25 @@ class Inspected(Struct, frozen=True):
     payload: object = None
 
 
+class OfRank(str):
+    """A name that `save` returns, of a file that another number of ranks does without: a rank's random streams.
+
+    Where ranks other than the first write nothing else, the checkpoint is whole, and any number of ranks loads it.
+    """
+
+    __slots__ = ()
+
+
+class Accepts(Struct, frozen=True):
+    """Which checkpoints a workload takes beside those that its own class saved by as many ranks (SE-8).
+
+    `inspect` still judges the content. What was accepted is told by the load, and stands in the journal.
+    """
+
+    workloads: tuple[str, ...] = ()  # `module:Class`: another implementation of the same state
+    world_sizes: bool = False  # sharded by another number of ranks: `apply` reshards
+
+
 class InputSet(Struct, frozen=True):
     """What `prepare_inputs` returns, and `load` where it can: the identity of inputs, and what is listed of it (SE-23).
 
@@ -175,6 +194,10 @@ class CanSave(Protocol):
     def apply(self, ctx: Context, inspected: Inspected) -> int: ...
 
 
+class CanAccept(Protocol):
+    def accepts(self) -> Accepts: ...  # pure
+
+
 class CanTakeInputs(Protocol):
     def prepare_inputs(self, ctx: Context, reference: Mapping[str, Any]) -> InputSet | Refusal: ...  # host side
     def install_inputs(self, ctx: Context, prepared: InputSet) -> None: ...
@@ -182,12 +205,18 @@ class CanTakeInputs(Protocol):
 
 
 class CanPreview(Protocol):
-    """Called on rank 0 alone, while the others stay parked (SE-35). It returns the names of the files it wrote, or,
-    once the state has been copied, a function that writes them while steps go on (SE-32)."""
+    """Called on rank 0 alone, or on the ranks that offer one, while all stay parked (SE-35). It returns the names of
+    the files it wrote, or, once the state has been copied, a function that writes them while steps go on (SE-32)."""
 
     def preview(
         self, ctx: Context, folder: Path, options: Mapping[str, Any]
     ) -> tuple[str, ...] | Callable[[], tuple[str, ...]]: ...
+
+
+class CanOfferPreview(Protocol):
+    """Whether this rank has something to show; asked once it is built. Without it, rank 0 alone has."""
+
+    def offers_preview(self, ctx: Context) -> bool: ...  # pure
 
 
 class CanRebuild(Protocol):

@@ -84,3 +84,11 @@ def test_se28_the_checkpoint_of_the_live_state_is_named_where_it_is_known_whole(
     assert found is not None
     assert found.path == "checkpoints/a"
     assert status_of(seen(running(known(0, 20, checkpoint={"path": "x"}))), now_ns=0).checkpoint_state is None
+
+
+def test_se32_a_status_shows_the_preview_of_every_rank_that_made_one() -> None:
+    of = {rank: {"rank": rank, "path": f"previews/{rank}"} for rank in (0, 1)}
+    machine = running(known(0, 20, preview=of[0]), known(1, 20, preview=of[1]), known(2, 20))
+    status = status_of(seen(machine), now_ns=0)
+    assert [one.preview for one in status.ranks] == [of[0], of[1], {}]
+    assert status.preview == of[0]

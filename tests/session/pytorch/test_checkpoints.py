@@ -8,6 +8,8 @@ import pytest
 import torch
 from torch import nn
 
+from paritrace.session.checkpoint_records import Origin, Receipt
+from paritrace.session.checkpoints import publish, seal
 from paritrace.session.pytorch import checkpoints
 from paritrace.session.pytorch.digests import digest_of_state
 from paritrace.session.pytorch.parts import Parts
@@ -15,8 +17,8 @@ from paritrace.session.rank.context import Identity, RankContext
 from paritrace.session.workload import Inspected, Refusal, Unchanged
 
 
-def _context(folder: Path, *, rank: int = 0) -> RankContext:
-    identity = Identity(rank=rank, world_size=2, local_rank=rank, generation=1, store="", scratch=folder)
+def _context(folder: Path, *, rank: int = 0, world_size: int = 2) -> RankContext:
+    identity = Identity(rank=rank, world_size=world_size, local_rank=rank, generation=1, store="", scratch=folder)
     return RankContext(identity, config={}, config_revision=0, moved=lambda: None)
 
 
@@ -70,6 +72,29 @@ def test_f15_each_rank_keeps_its_own_streams_and_the_first_alone_the_state(tmp_p
     second = checkpoints.save(_context(tmp_path, rank=1), parts, tmp_path, step=0)
     assert first == ("state.pt", "random-0.pt")
     assert second == ("random-1.pt",)
+
+
+def test_se8_another_number_of_ranks_loads_a_whole_state_and_keeps_the_streams_that_nobody_saved(
+    tmp_path: Path,
+) -> None:
+    parts, staging = _parts(), tmp_path / ".x"
+    staging.mkdir()
+    origin = Origin("s", "package:Class", 2, 1, 1, 0, 7)
+    for rank in (0, 1):
+        names = checkpoints.save(_context(tmp_path, rank=rank), parts, staging, step=7)
+        seal(staging, names, Receipt(rank, origin, 1))
+    made = publish(staging, tmp_path / "x")
+    assert made.manifest.sharded is False
+    _step(parts)
+    third = checkpoints.inspect(_context(tmp_path, rank=2, world_size=3), parts, made.folder)
+    assert isinstance(third, Inspected)
+    assert third.notes == ("no random streams were saved for this rank: its own go on",)
+    before = torch.get_rng_state()
+    assert checkpoints.apply(parts, third) == 7
+    assert torch.equal(before, torch.get_rng_state())
+    (made.folder / "random-0.pt").unlink()
+    damaged = checkpoints.inspect(_context(tmp_path, world_size=1), parts, made.folder)
+    assert damaged == Refusal(("random-0.pt: not in the checkpoint",))
 
 
 def test_f09_every_failing_invariant_is_a_reason_and_nothing_is_touched(tmp_path: Path) -> None:

@@ -14,6 +14,7 @@ from paritrace.session.commands import Body, Kind
 from paritrace.session.engines.seam import RankSpec
 from paritrace.session.messages import (
     Answer,
+    Autosaved,
     Beat,
     Ended,
     FromRank,
@@ -29,7 +30,7 @@ from paritrace.session.rank.serving import serve
 from paritrace.session.rounds import brings_inputs
 
 WAIT_SECONDS = 30.0  # for an answer: a loaded machine is slow, and nothing is waited for once it is there
-Message = TypeVar("Message", Answer, Ended, Beat, Joined)
+Message = TypeVar("Message", Answer, Autosaved, Ended, Beat, Joined)
 
 
 class NearLine:
@@ -98,7 +99,8 @@ class NearLine:
 class Played:
     """One rank of one, served on a thread, and its coordinator played by hand."""
 
-    def __init__(self, directory: Path, workload: str, /, **changes: Any) -> None:
+    def __init__(self, directory: Path, workload: str, /, *, rank: int = 0, **changes: Any) -> None:
+        self.rank = rank
         spec = RankSpec(
             directory=str(directory),
             session_id="session-1",
@@ -120,7 +122,7 @@ class Played:
         self._thread.start()
 
     def _serve(self) -> None:
-        self.status = serve(self.line, self.spec, rank=0, local_rank=0)
+        self.status = serve(self.line, self.spec, rank=self.rank, local_rank=self.rank)
 
     def built(self) -> Ended:
         return self.line.first(Ended)

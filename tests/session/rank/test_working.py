@@ -7,22 +7,23 @@ from typing import Any
 
 import pytest
 
-from paritrace.session.checkpoints import keep
+from paritrace.session.checkpoints import keep, read_checkpoint
 from paritrace.session.commands import Kind
-from paritrace.session.messages import Answer, Beat, Ended, Round, RoundName, Verdict
+from paritrace.session.messages import Answer, Autosaved, Beat, Ended, Round, RoundName, Verdict
 from paritrace.session.states import RankState
 from tests.session.rank.lines import Played
 from tests.session.rank.workloads import Resident
 
 RESIDENT = "tests.session.rank.workloads:Resident"
+OTHER = "tests.session.rank.workloads:Other"
 
 
 class Session:
     """A built rank of `Resident`."""
 
-    def __init__(self, directory: Path, **changes: Any) -> None:
+    def __init__(self, directory: Path, workload: str = RESIDENT, **changes: Any) -> None:
         self.directory = directory
-        self.played = Played(directory, RESIDENT, **changes)
+        self.played = Played(directory, workload, **changes)
         self.built = self.played.built()
         self.resident = Resident.made[-1]
 
@@ -245,6 +246,28 @@ def test_se8_a_checkpoint_that_fails_gives_every_failing_invariant_and_changes_n
     assert session.played.close() == 0
 
 
+def test_se8_another_class_takes_a_checkpoint_where_it_says_so_and_it_is_told(tmp_path: Path) -> None:
+    session = Session(tmp_path)
+    session.played.run(3, at=0)
+    session.save("three")
+    assert session.played.close() == 0
+
+    other = Session(tmp_path, OTHER, generation=2)
+    loaded = other.ask(Kind.LOAD, {"checkpoint": "three"})[-1]
+    assert (loaded.verdict, loaded.step, other.resident.total) == (Verdict.YES, 3, 3.0)
+    assert loaded.facts["accepted"] == {"workload": RESIDENT}
+    assert f"it was saved by another workload: {RESIDENT}" in loaded.notes
+    other.save("of-other")
+    assert other.played.close() == 0
+
+    again = Session(tmp_path, start_from="three", generation=3)
+    assert "accepted" not in again.built.facts["start_from"]
+    assert _refused(again.ask(Kind.LOAD, {"checkpoint": "of-other"})) == [
+        f"saved by {OTHER}, this is {RESIDENT}, which does not say that it accepts that"
+    ]
+    assert again.played.close() == 0
+
+
 def test_se8_a_save_that_fails_is_refused_and_leaves_no_checkpoint(tmp_path: Path) -> None:
     session = Session(tmp_path, arguments={"raising": "save"})
     assert "save fails" in _refused(session.ask(Kind.SAVE, {"name": "one"}))[0]
@@ -262,10 +285,20 @@ def test_se10_a_run_saves_on_pause_and_a_failed_autosave_keeps_the_one_before(tm
     assert ended.facts["checkpoint"]["path"] == "autosave/step-00000005-g1-e1"
     names = sorted(path.name for path in (tmp_path / "autosave").iterdir() if not path.name.startswith("."))
     assert names == ["step-00000004-g1-e1", "step-00000005-g1-e1"]  # that of step 2 made room
+    said = [one for one in session.played.line.heard() if isinstance(one, Autosaved)]
+    assert [(one.step, one.facts["name"], one.words) for one in said] == [
+        (step, f"autosave/step-0000000{step}-g1-e1", "") for step in (2, 4, 5)
+    ]
+    last = read_checkpoint(tmp_path / "autosave" / names[-1])
+    assert said[-1].facts == {"name": f"autosave/{names[-1]}", **last.identity}
+    assert said[-1].seconds > 0
     session.resident.raising = "save"
     session.played.run(1, at=5)
     beat = session.played.line.first(Beat, lambda beat: bool(beat.warnings))
     assert "the autosave at step 6 failed" in beat.warnings[0]
+    failed = session.played.line.first(Autosaved, lambda one: one.step == 6)
+    assert "save fails" in failed.words
+    assert failed.facts == {}
     assert sorted(path.name for path in (tmp_path / "autosave").iterdir() if path.name[0] != ".") == names
     session.resident.raising = ""
     assert "checkpoint" not in session.played.run(1, at=6, autosave=False).facts
@@ -404,8 +437,13 @@ def test_se9_what_is_prepared_after_its_command_was_given_up_is_let_go_of(tmp_pa
     assert resident.preparing.wait(30)
     assert played.round(Kind.CONFIGURE, RoundName.RELEASE).verdict is Verdict.YES
     assert session.ask(Kind.CONFIGURE, {"values": {"add": 2.0}})[-1].verdict is Verdict.YES  # after the abandoning
+    assert _refused(session.ask(Kind.CONFIGURE, {"inputs": {"text": "third"}})) == [
+        "inputs that were given up are still being prepared"
+    ]
     resident.go_on.set()
     answers = session.ask(Kind.CONFIGURE, {"inputs": {"text": "third"}})
+    while answers[0].verdict is not Verdict.YES:
+        answers = session.ask(Kind.CONFIGURE, {"inputs": {"text": "third"}})
     assert answers[-1].facts["inputs"]["digest"] == "digest-of-third"
     assert resident.text == "third"
     assert played.close() == 0
@@ -451,6 +489,39 @@ def test_se32_a_preview_is_copied_at_its_step_and_may_be_written_while_steps_go_
     assert (tmp_path / "previews" / "2" / "total.txt").read_text() == "2.0"
     session.resident.raising = "preview"
     assert "preview fails" in _refused(session.ask(Kind.PREVIEW))[0]
+    assert session.played.close() == 0
+
+
+def test_se32_a_rank_makes_previews_where_its_workload_offers_them_in_a_folder_of_its_own(tmp_path: Path) -> None:
+    showing = Session(tmp_path, "tests.session.rank.workloads:Showing", rank=1, world_size=2)
+    showing.played.run(2, at=0, autosave=False, preview_every=1)
+    made = showing.ask(Kind.PREVIEW, {"rank": 1})
+    assert made[0].facts == {"offers": True}
+    assert (made[-1].facts["rank"], made[-1].facts["path"]) == (1, "previews/rank-1/3")  # two came by cadence
+    assert (tmp_path / "previews" / "rank-1" / "3" / "total.txt").read_text() == "2.0"
+    assert [answer.facts for answer in showing.ask(Kind.PREVIEW, {"rank": 0})] == [{"offers": False}, {}]
+    assert _refused(showing.ask(Kind.PREVIEW, {"rank": 2})) == ["2 is none of 2 ranks"]
+    assert showing.played.close() == 0
+
+    plain = Session(tmp_path, rank=1, world_size=2, generation=2)  # says nothing of it: rank 0 alone offers one
+    assert [answer.facts for answer in plain.ask(Kind.PREVIEW)] == [{"offers": False}, {}]
+    assert _refused(plain.ask(Kind.PREVIEW, {"rank": 1})) == ["rank 1 offers no preview"]
+    assert plain.played.close() == 0
+
+
+@pytest.mark.parametrize("later", [False, True])
+def test_se7_of_a_preview_that_another_rank_could_not_make_nothing_stays(tmp_path: Path, later: bool) -> None:
+    session = Session(tmp_path)
+    assert session.ask(Kind.PREVIEW)[-1].facts["path"] == "previews/1"
+    session.resident.go_on.clear() if later else None
+    made = session.ask(Kind.PREVIEW, {"options": {"later": later}})[-1]
+    assert made.facts["path"] == "previews/2"
+    assert session.played.round(Kind.PREVIEW, RoundName.ABORT).verdict is Verdict.YES
+    session.resident.go_on.set()
+    answers = session.ask(Kind.PREVIEW)
+    while answers[0].verdict is not Verdict.YES:  # the one that was given up is still being written
+        answers = session.ask(Kind.PREVIEW)
+    assert {path.name for path in (tmp_path / "previews").iterdir()} == {"1", str(answers[-1].facts["generation"])}
     assert session.played.close() == 0
 
 

@@ -10,6 +10,7 @@ from typing import Any, ClassVar
 
 from paritrace.session.workload import (
     RUN_BOUNDARY,
+    Accepts,
     ConfigField,
     Context,
     InputSet,
@@ -179,6 +180,20 @@ class Resident:
 
 def _inputs(text: str) -> InputSet:
     return InputSet(f"digest-of-{text}", entries=({"name": text},), facts={"num_letters": len(text)}, payload=text)
+
+
+class Other(Resident):
+    """Another implementation of the same state, which takes what the first one saved."""
+
+    def accepts(self) -> Accepts:
+        return Accepts(workloads=("tests.session.rank.workloads:Resident",))
+
+
+class Showing(Resident):
+    """A workload of which the second rank has something to show, and the first has not."""
+
+    def offers_preview(self, ctx: Context) -> bool:
+        return ctx.rank == 1
 
 
 class Stuck:

@@ -38,7 +38,18 @@ from paritrace.session.coordinator_record import Coordinator
 from paritrace.session.engines.seam import FromEngine
 from paritrace.session.failure import exit_words
 from paritrace.session.journal import EXIT
-from paritrace.session.messages import Answer, Beat, Ended, FromRank, Joined, RoundName, Verdict, encoded, from_rank
+from paritrace.session.messages import (
+    Answer,
+    Autosaved,
+    Beat,
+    Ended,
+    FromRank,
+    Joined,
+    RoundName,
+    Verdict,
+    encoded,
+    from_rank,
+)
 
 LOOKED_AT_EVERY_SECONDS = 1.0  # ranks beat once a second; a command wakes the wait at once
 
@@ -164,7 +175,7 @@ class Loop:
                 self._keep_configuration(message)
             case Ended() if message.rank == 0:
                 self._keep_configuration(message)
-            case Answer() | Ended() | Joined():
+            case Answer() | Ended() | Joined() | Autosaved():
                 pass
             case _:
                 assert_never(message)

@@ -133,6 +133,7 @@ def _view(known: Known, heard_ns: int | None, now_ns: int) -> RankView:
         heartbeat_age_seconds=age,
         progress_age_seconds=None if idle is None or age is None else idle + age,
         findings=known.findings,
+        preview=known.beat.preview if known.beat is not None else {},
     )
 
 

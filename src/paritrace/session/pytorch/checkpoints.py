@@ -1,20 +1,24 @@
 """Saves, inspects and applies the state of a torch workload in whole files: the state of all ranks, streams of each.
 
-For a state that is the same on every rank, as under DDP. `inspect` is pure; with `retain=False` it reads names, shapes
-and dtypes alone and keeps no tensor, and `apply` reads the file again (SE-8, SE-30).
+For a state that is the same on every rank, as under DDP: any number of ranks loads it. `inspect` is pure; with
+`retain=False` it reads names, shapes and dtypes alone and keeps no tensor, and `apply` reads the file again (SE-8,
+SE-30).
 """
 
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, cast
 
 import torch
 from torch import Tensor
 
+from paritrace.errors import EvidenceError
 from paritrace.evidence.digests import sha256_hex
+from paritrace.session.checkpoints import read_checkpoint
 from paritrace.session.pytorch import random_streams
 from paritrace.session.pytorch.fitting import misfits
 from paritrace.session.pytorch.parts import Parts, described
-from paritrace.session.workload import Context, Inspected, Refusal, Unchanged
+from paritrace.session.workload import Context, Inspected, OfRank, Refusal, Unchanged
 
 STATE = "state.pt"
 FORMAT = "paritrace-torch-state"
@@ -47,7 +51,7 @@ def inspect(ctx: Context, parts: Parts, folder: Path, /, *, retain: bool = True)
     stored = _read(folder / STATE, mapped=not retain)
     streams = read_streams(ctx, folder)
     reasons = (stored,) if isinstance(stored, str) else (*_of_schema(stored), *misfits(parts, stored))
-    reasons = (*reasons, *((streams,) if isinstance(streams, str) else random_streams.reasons_against(streams)))
+    reasons = (*reasons, *reasons_against(streams))
     if reasons:
         return Refusal(reasons)
     state = cast("dict[str, Any]", stored)
@@ -55,6 +59,7 @@ def inspect(ctx: Context, parts: Parts, folder: Path, /, *, retain: bool = True)
         step=state["step"],
         digest=_digest_of_layout(state),
         retained_bytes=_num_bytes(state) if retain else 0,
+        notes=notes_of(streams),
         payload=(state if retain else folder, streams),
     )
 
@@ -65,7 +70,7 @@ def apply(parts: Parts, inspected: Inspected, /) -> int:
     Raises:
         Unchanged: the file, or the model, is not what it was when it was inspected; nothing has been touched.
     """
-    kept, streams = cast("tuple[dict[str, Any] | Path, dict[str, Any]]", inspected.payload)
+    kept, streams = cast("tuple[dict[str, Any] | Path, dict[str, Any] | None]", inspected.payload)
     stored = _read(kept / STATE, mapped=False) if isinstance(kept, Path) else kept
     reasons = (stored,) if isinstance(stored, str) else misfits(parts, stored)
     if reasons:
@@ -76,20 +81,42 @@ def apply(parts: Parts, inspected: Inspected, /) -> int:
         parts.optimizer.load_state_dict(state["optimizer"])
     for name, part in parts.more.items():
         part.load_state_dict(state[name])
-    random_streams.put_back(streams)
+    if streams is not None:
+        random_streams.put_back(streams)
     return inspected.step
 
 
 def save_streams(ctx: Context, folder: Path, /) -> tuple[str, ...]:
-    """Write the random streams of this rank."""
+    """Write the random streams of this rank, which another number of ranks does without."""
     name = _streams_of(ctx)
     torch.save(random_streams.streams(), folder / name)
-    return (name,)
+    return (OfRank(name),)
 
 
-def read_streams(ctx: Context, folder: Path, /) -> dict[str, Any] | str:
-    """Return the random streams of this rank, or why there are none."""
-    return _read(folder / _streams_of(ctx), mapped=False)
+def read_streams(ctx: Context, folder: Path, /) -> dict[str, Any] | str | None:
+    """Return the random streams of this rank, or why there are none; None where fewer ranks have saved theirs."""
+    name = _streams_of(ctx)
+    with suppress(EvidenceError):  # a folder without a manifest is looked at as one of as many ranks
+        manifest = read_checkpoint(folder).manifest
+        if manifest.origin.world_size != ctx.world_size and name not in manifest.files:
+            return None
+    return _read(folder / name, mapped=False)
+
+
+def reasons_against(streams: dict[str, Any] | str | None, /) -> tuple[str, ...]:
+    """Return why streams that were read cannot be put back; None of them are no reason."""
+    match streams:
+        case None:
+            return ()
+        case str():
+            return (streams,)
+        case _:
+            return tuple(random_streams.reasons_against(streams))
+
+
+def notes_of(streams: dict[str, Any] | str | None, /) -> tuple[str, ...]:
+    """Return what is to be said of a rank that draws on as it would have without the load."""
+    return ("no random streams were saved for this rank: its own go on",) if streams is None else ()
 
 
 def _streams_of(ctx: Context) -> str:

@@ -1,7 +1,8 @@
 """Saves, inspects and applies a sharded state by `torch.distributed.checkpoint` (SE-8).
 
 For FSDP and other models of DTensors: every rank writes its shards, `inspect` reads the metadata alone and keeps no
-tensor, `apply` reads the shards this rank needs. The step is that of the checkpoint's manifest.
+tensor, `apply` reads the shards this rank needs, whatever number of ranks wrote them: a workload whose `accepts` says
+`world_sizes` is loaded by another number of ranks, too. The step is that of the checkpoint's manifest.
 """
 
 from pathlib import Path
@@ -25,7 +26,7 @@ from paritrace.errors import EvidenceError
 from paritrace.evidence.digests import sha256_hex
 from paritrace.session.checkpoints import read_checkpoint
 from paritrace.session.pytorch import random_streams
-from paritrace.session.pytorch.checkpoints import read_streams, save_streams
+from paritrace.session.pytorch.checkpoints import notes_of, read_streams, reasons_against, save_streams
 from paritrace.session.pytorch.parts import Parts, described
 from paritrace.session.workload import Context, Inspected, Refusal
 
@@ -60,16 +61,17 @@ def inspect(ctx: Context, parts: Parts, folder: Path, /) -> Inspected | Refusal:
     except Exception as error:  # noqa: BLE001  whatever the reader of damaged metadata raises
         reasons.append(f"{METADATA}: cannot be read: {type(error).__name__}: {error}")
     streams = read_streams(ctx, folder)
-    reasons += [streams] if isinstance(streams, str) else random_streams.reasons_against(streams)
+    reasons += reasons_against(streams)
     if reasons:
         return Refusal(tuple(reasons))
     digest = sha256_hex(f"step {step}\n{layout}".encode())
-    return Inspected(step=step, digest=digest, retained_bytes=0, sharded=True, payload=(folder, streams))
+    notes = notes_of(streams)
+    return Inspected(step=step, digest=digest, retained_bytes=0, sharded=True, notes=notes, payload=(folder, streams))
 
 
 def apply(parts: Parts, inspected: Inspected, /) -> int:
     """Read the shards into the resident state, all ranks together; return the step to go on from."""
-    folder, streams = cast("tuple[Path, dict[str, Any]]", inspected.payload)
+    folder, streams = cast("tuple[Path, dict[str, Any] | None]", inspected.payload)
     state = _state(parts)
     read(state, checkpoint_id=folder, no_dist=not dist.is_initialized())
     set_model_state_dict(parts.model, state["model"])
@@ -77,7 +79,8 @@ def apply(parts: Parts, inspected: Inspected, /) -> int:
         set_optimizer_state_dict(parts.model, parts.optimizer, state["optimizer"], options=_FLAT)
     for name, part in parts.more.items():
         part.load_state_dict(state[name])
-    random_streams.put_back(streams)
+    if streams is not None:
+        random_streams.put_back(streams)
     return inspected.step
 
 

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 from paritrace.evidence.plain_json import is_object
 from paritrace.session.commands import Body, Kind, Reason
 from paritrace.session.configuration import Given, Resolved, Setting, Source, changed_fields, needs_rebuild, resolved
-from paritrace.session.rank import supplying
+from paritrace.session.rank import previewing, supplying
 from paritrace.session.rank.place import Before, Declined, Outcome, Place, Task, digest_of
 from paritrace.session.workload import RUN_BOUNDARY, InputSet, Plan, Refusal
 
@@ -112,6 +112,7 @@ def act_rebuild(task: Task) -> Outcome:
     place.changed()
     if place.can("release_setup"):
         place.workload.release_setup(place.context)
+    place.offers_preview = previewing.offered(place)
     return _acted(task, change)
 
 

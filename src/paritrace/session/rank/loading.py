@@ -12,7 +12,7 @@ from paritrace.session.commands import Body, Reason
 from paritrace.session.rank import configuring, supplying
 from paritrace.session.rank.configuring import Change, Differing
 from paritrace.session.rank.place import Declined, LiveAs, Outcome, Place, Task, digest_of
-from paritrace.session.workload import Inspected, Refusal, Unchanged
+from paritrace.session.workload import Accepts, Inspected, Refusal, Unchanged
 
 
 class Retained(Struct, frozen=True):
@@ -23,9 +23,12 @@ class Retained(Struct, frozen=True):
     inspected: Inspected
     change: Change | None
 
+    accepted: Body  # what it was saved by, where that is another workload, or another number of ranks
+
     @property
     def facts(self) -> Body:
         """What is told of it before anything is applied, its bytes of host memory among it."""
+        origin = self.checkpoint.manifest.origin
         told: Body = {
             "checkpoint": self.name,
             "name": self.name,
@@ -33,8 +36,15 @@ class Retained(Struct, frozen=True):
             "step": self.inspected.step,
             "retained_bytes": self.inspected.retained_bytes,
             "num_bytes": self.checkpoint.manifest.num_bytes,
-            "saved": {"session": self.checkpoint.manifest.origin.session_id, "notes": list(self.inspected.notes)},
+            "saved": {
+                "session": origin.session_id,
+                "workload": origin.workload,
+                "world_size": origin.world_size,
+                "notes": list(self.inspected.notes),
+            },
         }
+        if self.accepted:
+            told["accepted"] = self.accepted
         return told if self.change is None else {**told, **self.change.facts}
 
 
@@ -84,7 +94,7 @@ def inspect(place: Place, name: str) -> Retained:
         reasons += place.reasons_of(error, code="inspect_raised")
     if reasons or inspected is None:
         raise Declined(*reasons)
-    return Retained(checkpoint, name, inspected, change)
+    return Retained(checkpoint, name, inspected, change, _accepted(place, checkpoint))
 
 
 def apply(place: Place, retained: Retained, *, revision: int, task: Task | None = None) -> int:
@@ -140,9 +150,7 @@ def _named(place: Place, asked: object) -> tuple[str, tuple[str, ...]]:
 
 
 def _latest(place: Place) -> tuple[str, Body]:
-    known = place.inputs.known
-    wanted = Wanted(place.spec.workload, place.spec.world_size, None if known is None else known.digest)
-    found = latest(place.directory, wanted, files=place.files)
+    found = latest(place.directory, _wanted(place), files=place.files)
     rejected = [f"{one.name}: {'; '.join(one.reasons)}" for one in found.rejected]
     if found.chosen is None:
         raise Declined(
@@ -154,19 +162,37 @@ def _latest(place: Place) -> tuple[str, Body]:
 
 def _against(place: Place, checkpoint: Checkpoint) -> tuple[Reason, ...]:
     """What the manifest and the files say against it; the content is the workload's to judge."""
-    manifest, spec = checkpoint.manifest, place.spec
+    manifest, spec, wanted = checkpoint.manifest, place.spec, _wanted(place)
     origin = manifest.origin
     found: list[tuple[str, str]] = []
-    if origin.workload != spec.workload:
-        found.append(("another_workload", f"saved by {origin.workload}, this is {spec.workload}"))
-    if manifest.sharded and origin.world_size != spec.world_size:
-        found.append(("another_world_size", f"sharded over {origin.world_size} ranks, here are {spec.world_size}"))
+    if not wanted.takes_workload(manifest):
+        words = f"saved by {origin.workload}, this is {spec.workload}, which does not say that it accepts that"
+        found.append(("another_workload", words))
+    if not wanted.takes_world_size(manifest):
+        words = (
+            f"sharded over {origin.world_size} ranks, here are {spec.world_size}, and it does not say that it reshards"
+        )
+        found.append(("another_world_size", words))
     known, stored = place.inputs.known, origin.inputs.get("digest")
     if known is not None and stored is not None and stored != known.digest:
         words = f"saved with inputs {stored}, present are {known.digest}{supplying.how_to_have(place, stored)}"
         found.append(("other_inputs", words))
     lines = damages(checkpoint, rank=place.rank, world_size=spec.world_size, files=place.files)
     return tuple(place.reason(code, words) for code, words in (*found, *(("damaged_file", line) for line in lines)))
+
+
+def _wanted(place: Place) -> Wanted:
+    known = place.inputs.known
+    accepts = place.workload.accepts() if place.can("accepts") else Accepts()
+    return Wanted(place.spec.workload, place.spec.world_size, None if known is None else known.digest, accepts)
+
+
+def _accepted(place: Place, checkpoint: Checkpoint) -> Body:
+    """What is not this workload's own, or of another number of ranks, and was taken all the same: for the journal."""
+    origin, spec = checkpoint.manifest.origin, place.spec
+    own: Body = {"workload": spec.workload, "world_size": spec.world_size}
+    saved: Body = {"workload": origin.workload, "world_size": origin.world_size}
+    return {name: value for name, value in saved.items() if value != own[name]}
 
 
 def _inspected(place: Place, checkpoint: Checkpoint) -> Inspected:
@@ -194,4 +220,5 @@ def _agreed(retained: Retained) -> str:
 
 
 def _notes(retained: Retained) -> tuple[str, ...]:
-    return (*retained.inspected.notes, *(() if retained.change is None else retained.change.notes))
+    accepted = tuple(f"it was saved by another {name}: {value}" for name, value in retained.accepted.items())
+    return (*accepted, *retained.inspected.notes, *(() if retained.change is None else retained.change.notes))

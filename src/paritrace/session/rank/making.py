@@ -17,8 +17,10 @@ CAPABILITIES: Mapping[str, tuple[str, ...]] = MappingProxyType(
         "plan_config": ("plan_config", "apply_config"),
         "save": ("save",),
         "inspect": ("inspect", "apply"),
+        "accepts": ("accepts",),
         "prepare_inputs": ("prepare_inputs", "install_inputs", "publish_inputs"),
         "preview": ("preview",),
+        "offers_preview": ("offers_preview",),
         "rebuild": ("rebuild",),
         "state_digest": ("state_digest",),
     }

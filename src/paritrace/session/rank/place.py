@@ -18,7 +18,7 @@ from paritrace.session.configuration import Given, Resolved
 from paritrace.session.engines.seam import RankSpec
 from paritrace.session.rank.context import RankContext
 from paritrace.session.rank.plain import plain_text
-from paritrace.session.rank_events import Do
+from paritrace.session.rank_events import Do, RankEvent
 from paritrace.session.schedule import NOTHING, Schedule
 from paritrace.session.workload import ConfigField, InputSet, Plan, Refusal, Unchanged
 
@@ -121,9 +121,12 @@ class Place:
         self.epoch = 0  # that of the run under way or the last one
         self.step = 0  # steps below it are done
         self.steps_taken = 0
+        self.say: Callable[[RankEvent], None] = _nobody  # to the control thread
         self.owed: list[Callable[[], None]] = []  # done after a command is told, while nobody waits
         self.armed: Armed | None = None
+        self.offers_preview = False  # whether this rank makes previews; known once it is built
         self.preview: Body = {}
+        self.void_preview = ""  # the path of one whose command was refused while it was being written
         self.rendering = False  # a preview is being written beside the steps
         self.previews_disabled: str | None = None  # why, for this run (SE-10)
 
@@ -185,6 +188,10 @@ class Place:
             "inputs": self.inputs.facts,
             **({} if live is None else {"checkpoint": live.facts}),
         }
+
+
+def _nobody(_: RankEvent) -> None:
+    """A place without a control thread tells nobody."""
 
 
 class Before(Struct, frozen=True):

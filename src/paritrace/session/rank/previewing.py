@@ -1,11 +1,11 @@
-"""Previews on rank 0: one at a time, each a folder of its own that never changes (SE-10, SE-28, SE-32, SE-35)."""
+"""Previews of a rank that offers them: one at a time, each a folder that never changes (SE-10, SE-28, SE-32, SE-35)."""
 
 import threading
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from msgspec import convert
+from msgspec import Struct, convert
 from msgspec import json as msgspec_json
 
 from paritrace.session.checkpoints import discard
@@ -17,27 +17,68 @@ from paritrace.session.rank.place import Declined, Outcome, Place, Task
 _ENCODER = msgspec_json.Encoder(order="sorted")
 
 
+class _Made(Struct, frozen=True):
+    """The last preview of this rank that was asked for, until there is another one; and what was told before it."""
+
+    path: str
+    before: Body
+
+
+def offered(place: Place) -> bool:
+    """Whether this rank makes previews: as its workload says; where it does not say, rank 0 does."""
+    if not place.can("preview"):
+        return False
+    return bool(place.workload.offers_preview(place.context)) if place.can("offers_preview") else place.rank == 0
+
+
 def vote(task: Task) -> Outcome:
-    """Whether a preview can be made now: none is being rendered (single flight)."""
+    """Whether a preview can be made now: by a rank that offers one, of which none is being rendered (single flight)."""
     place = task.place
-    task.only("options", "generation")
+    task.only("options", "generation", "rank")
     if not isinstance(task.body.get("options", {}), dict):
         raise Declined(place.reason("bad_options", "`options` is no object"))
-    if place.rendering:
+    asked = task.body.get("rank")
+    if asked is not None and not (isinstance(asked, int) and 0 <= asked < place.context.world_size):
+        raise Declined(place.reason("no_such_rank", f"{asked!r} is none of {place.context.world_size} ranks"))
+    if asked == place.rank and not place.offers_preview:
+        raise Declined(place.reason("no_preview", f"rank {asked} offers no preview"))
+    if place.rendering and _is_asked(task):
         raise Declined(place.reason("preview_in_flight", "the preview before is still being rendered"))
-    return Outcome()
+    return Outcome(facts={"offers": _is_asked(task)})
 
 
 def act(task: Task) -> Outcome:
-    """Rank 0 copies the state and renders; the others stay parked until it has been copied."""
+    """Ranks that are asked copy the state and render; the others stay parked until it has been copied."""
     place = task.place
-    return Outcome(facts=make(place, task.body.get("options", {}))) if place.rank == 0 else Outcome()
+    if not _is_asked(task):
+        return Outcome()
+    before, facts = place.preview, make(place, task.body.get("options", {}))
+    for earlier in [key for key, one in list(place.retained.items()) if isinstance(one, _Made)]:
+        place.retained.pop(earlier)
+    place.retained[task.command_id] = _Made(str(facts["path"]), before)
+    return Outcome(facts=facts)
+
+
+def undo(task: Task) -> None:
+    """Another rank could not make its own: of a command that is refused nothing stays."""
+    place, made = task.place, task.place.retained.get(task.command_id)
+    if not isinstance(made, _Made):
+        return
+    place.preview = made.before
+    if place.rendering:
+        place.void_preview = made.path  # let go of once it is written
+    else:
+        discard(place.directory / made.path, files=place.files)
+
+
+def _is_asked(task: Task) -> bool:
+    return task.place.offers_preview and task.body.get("rank") in (None, task.place.rank)
 
 
 def by_cadence(place: Place) -> None:
     """The preview that is due. One that is still being rendered is waited for by nobody: this one is left out."""
     run = place.run
-    if place.rank != 0 or run is None or place.previews_disabled is not None or place.rendering:
+    if not place.offers_preview or run is None or place.previews_disabled is not None or place.rendering:
         return
     try:
         make(place, run.preview_options)
@@ -48,7 +89,7 @@ def by_cadence(place: Place) -> None:
 def next_step(place: Place) -> int | None:
     """The step before which the cadence makes its next preview; None where there is no cadence, or no more (SE-36)."""
     run = place.run
-    if place.rank != 0 or run is None or not run.preview_every or place.previews_disabled is not None:
+    if not place.offers_preview or run is None or not run.preview_every or place.previews_disabled is not None:
         return None
     return (place.step // run.preview_every + 1) * run.preview_every
 
@@ -61,13 +102,14 @@ def enable(place: Place) -> None:
 
 def make(place: Place, options: Body) -> Body:
     """Make one preview from the state as it is; what the workload leaves to be written is written beside the steps."""
-    generation = _next_generation(place)
-    staging = place.directory / PREVIEWS / f".{generation}"
+    folder = PREVIEWS if place.rank == 0 else f"{PREVIEWS}/rank-{place.rank}"
+    generation = _next_generation(place, folder)
+    staging = place.directory / folder / f".{generation}"
     place.files.mkdir(staging)
     live = place.is_live_as
     if live is not None:
         saving.digest_now(place, live)
-    where = {"generation": generation, "path": f"{PREVIEWS}/{generation}", "step": place.step}
+    where = {"rank": place.rank, "generation": generation, "path": f"{folder}/{generation}", "step": place.step}
     facts: Body = {**where, "stamp": place.stamp, "options": options}
     try:
         made: Any = place.workload.preview(place.context, staging, options)
@@ -85,7 +127,11 @@ def make(place: Place, options: Body) -> Body:
 
 def _render(place: Place, staging: Path, facts: Body, written: Callable[[], tuple[str, ...]]) -> None:
     try:
+        before = place.preview
         _publish(place, staging, facts, written())
+        if place.void_preview == facts["path"]:
+            discard(place.directory / str(facts["path"]), files=place.files)
+            place.preview = before
     except Exception as error:  # noqa: BLE001  the workload's own code, on a thread of its own
         discard(staging, files=place.files)
         _disable(place, error)
@@ -96,7 +142,7 @@ def _render(place: Place, staging: Path, facts: Body, written: Callable[[], tupl
 def _publish(place: Place, staging: Path, facts: Body, names: tuple[str, ...]) -> None:
     record = convert({**facts, "files": sorted(str(name) for name in names)}, PreviewRecord)
     place.files.replace(staging / PREVIEW_RECORD, _ENCODER.encode(record))
-    place.files.publish_folder(staging, place.directory / PREVIEWS / str(facts["generation"]))
+    place.files.publish_folder(staging, place.directory / str(facts["path"]))
     place.preview = facts
 
 
@@ -107,8 +153,8 @@ def _disable(place: Place, error: Exception) -> None:
     place.context.warn(f"no more previews in this run: {reason.words}")
 
 
-def _next_generation(place: Place) -> int:
-    folder = place.directory / PREVIEWS
-    place.files.mkdir(folder)
-    taken = [int(path.name.lstrip(".")) for path in place.files.list_all(folder) if path.name.lstrip(".").isdigit()]
-    return max(taken, default=0) + 1
+def _next_generation(place: Place, folder: str) -> int:
+    """Each rank counts its own, in a folder to which nobody else writes."""
+    place.files.mkdir(place.directory / folder)
+    names = [path.name.lstrip(".") for path in place.files.list_all(place.directory / folder)]
+    return max((int(name) for name in names if name.isdigit()), default=0) + 1

@@ -18,8 +18,10 @@ from paritrace.session.checkpoints import (
     seal,
     staging_of,
 )
+from paritrace.session.commands import Body
 from paritrace.session.directory import CHECKPOINTS
 from paritrace.session.rank.place import Declined, LiveAs, Outcome, Place, Task, digest_of
+from paritrace.session.rank_events import AutosaveEnded
 
 KEPT_AUTOSAVES = 2  # the last one, and the one before it should the last turn out to be unusable
 LOCK = ".lock"
@@ -76,32 +78,40 @@ def autosave(place: Place) -> None:
     if place.is_live_as is not None or place.autosave_tried == place.steps_taken:
         return  # decided by what all ranks have in common: a save may need all of them
     place.autosave_tried = place.steps_taken
-    before = place.context.said.phase
+    before, began_ns = place.context.said.phase, SYSTEM.monotonic_ns()
     place.context.enter("autosave")
+    facts, words = Body(), ""
     try:
-        _autosave(place)
+        made = _autosave(place)
+        if made is not None:
+            facts = {"name": f"{AUTOSAVE}/{made.folder.name}", **made.identity}
     except Exception as error:  # noqa: BLE001  the workload's own code, and the disk: neither ends the work
         (reason,) = place.reasons_of(error)[:1]
-        place.context.warn(f"the autosave at step {place.step} failed: {reason.words}")
+        words = reason.words
+        place.context.warn(f"the autosave at step {place.step} failed: {words}")
     finally:
         place.context.enter(before)
+    if facts or words:
+        place.say(AutosaveEnded(place.step, (SYSTEM.monotonic_ns() - began_ns) / 1e9, facts, words))
 
 
-def _autosave(place: Place) -> None:
+def _autosave(place: Place) -> Checkpoint | None:
+    """Write this rank's part; returns the autosave where this rank was the last, and so published it for all."""
     folder = place.directory / AUTOSAVE
     name = f"step-{place.step:08d}-g{place.spec.generation}-e{place.epoch}"
     staging = folder / f".{name}"
     if place.files.exists(folder / name):
-        return
+        return None
     _write(place, staging)
     with place.files.locked(folder / LOCK):
         if place.files.exists(folder / name):
-            return
+            return None
         made = _published_if_whole(place, staging, folder / name)
         if made is not None:
             _tidy(place, folder, keep=name)
     digest = "" if made is None else made.digest
     place.live_as = LiveAs(f"{AUTOSAVE}/{name}", place.step, place.steps_taken, digest)
+    return made
 
 
 def _published_if_whole(place: Place, staging: Path, path: Path) -> Checkpoint | None:

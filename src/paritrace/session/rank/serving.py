@@ -64,6 +64,7 @@ class _Serving:
             identity, config=spec.first_config, config_revision=spec.config_revision, moved=self._moved
         )
         self._place = Place(context, spec)
+        self._place.say = self.words.say
         self._closing = Closing()
         self._working = Working(self._place, self._closing)
         between = BetweenSteps(self._place)

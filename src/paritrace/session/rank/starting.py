@@ -1,7 +1,7 @@
 """How a workload becomes resident: checked, loaded, built, told of (SE-1, SE-34)."""
 
 from paritrace.session.commands import Body
-from paritrace.session.rank import configuring, loading, supplying
+from paritrace.session.rank import configuring, loading, previewing, supplying
 from paritrace.session.rank.place import Declined, Place
 from paritrace.session.workload import InputSet
 
@@ -32,6 +32,7 @@ def start(place: Place) -> Body:
             context.warn(f"not started from {words}")
     if place.can("release_setup"):
         workload.release_setup(context)
+    place.offers_preview = previewing.offered(place)
     context.enter("")
     digest = place.state_digest
     facts: Body = {"inputs": place.inputs.facts, "config": configuring.told(place), **resumed}

@@ -27,6 +27,9 @@ def prepared_for(task: Task, reference: object, *, besides: tuple[Reason, ...] =
     `besides`: what else is wrong with the command; it is told with what is wrong with the inputs. Raises Declined.
     """
     place, command_id = task.place, task.command_id
+    if place.preparing - {command_id}:  # no method of a workload is called twice at a time
+        place.preparing.discard(command_id)
+        raise Declined(place.reason("preparation_in_flight", "inputs that were given up are still being prepared"))
     try:
         prepared = prepared_set(place, reference)
         if not besides:

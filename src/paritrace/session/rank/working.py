@@ -90,8 +90,10 @@ class Working:
 def _abort(task: Task) -> Outcome:
     """Let go of what this command prepared, planned or inspected."""
     place = task.place
-    supplying.abandon(place, task.command_id)
     if task.kind is Kind.SAVE:
         saving.undo(task)
+    elif task.kind is Kind.PREVIEW:
+        previewing.undo(task)
+    supplying.abandon(place, task.command_id)
     running.discard(place)  # of no other command: a run is admitted, or aborted, before there is a next one
     return Outcome()
