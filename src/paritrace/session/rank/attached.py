@@ -87,6 +87,7 @@ class AttachedLoop:
         between.gate = self._gate
         self._controlled = True
         self._began = False
+        self._left_early = ""  # why control ended before a loop began
         self._beyond = 0  # how much further the session counts than the present loop
         self._next = 0
         joined = joined_as(found, rank=launch.rank, world_size=launch.world_size)
@@ -103,6 +104,8 @@ class AttachedLoop:
         if self._began:
             return
         self._began = True
+        if self._left_early:  # turned away before there was a loop to speak of
+            _say_ended(self._left_early)
         facts = {} if settable is None or not self._controlled else self._settable(settable)
         self._gate.stands_before(start)
         capabilities = tuple(sorted(self._place.capabilities))
@@ -157,8 +160,10 @@ class AttachedLoop:
             self._controlled = False
             self._gate.free()
             self._line.close()
-            if not sys.is_finalizing() and self._began and why != _OVER:
-                _say(f"control of this training has ended, it goes on: {why}")
+            if not self._began:
+                self._left_early = why
+            elif not sys.is_finalizing() and why != _OVER:
+                _say_ended(why)
 
     # The end of the process:
 
@@ -202,6 +207,10 @@ def _place(found: Rendezvous, launch: Launch, directory: Path, *, moved: Callabl
     place = Place(RankContext(identity, config={}, config_revision=0, moved=moved), spec)
     place.workload = _Loop(None)
     return place
+
+
+def _say_ended(why: str) -> None:
+    _say(f"control of this training has ended, it goes on: {why}")
 
 
 def _say(words: str) -> None:
