@@ -29,7 +29,7 @@ FULL: dict[Kind, dict[str, object]] = {
     Kind.SAVE: {"name": "here"},
     Kind.LOAD: {"checkpoint": "autosave/here", "rebuild": True, "tolerate_unknown": False},
     Kind.INPUTS: {"reference": {"text": "a"}},
-    Kind.PREVIEW: {"options": {"a": 1}},
+    Kind.PREVIEW: {"options": {"a": 1}, "rank": 0},
     Kind.CAPTURE: {
         "steps": 1, "level": ["op"], "name": "a", "select": ["linear"], "regions": 4, "statistics": True
     },
