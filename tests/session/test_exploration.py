@@ -21,7 +21,14 @@ LARGE = {"copy", "timeout"}  # they may come at any time, so that many more worl
 LIVE_KINDS = (Kind.CONFIGURE, Kind.SAVE, Kind.INPUTS, Kind.PREVIEW, Kind.CAPTURE)
 WITH_INPUTS = Command("live", Kind.CONFIGURE, {"inputs": {}})
 KINDS = (*LIVE_KINDS, Kind.RUN, Kind.STOP, Kind.LOAD, Kind.REBUILD)
-PAIRS = [("loss", "death"), ("copy", "timeout"), ("refusal", "loss"), ("stick", "timeout"), ("freeze", "death")]
+PAIRS = [
+    ("loss", "death"),
+    ("loss", "timeout"),
+    ("copy", "timeout"),
+    ("refusal", "loss"),
+    ("stick", "timeout"),
+    ("freeze", "death"),
+]
 
 
 @pytest.fixture
@@ -142,6 +149,13 @@ def test_se19_one_rank_with_two_faults_at_any_points(pair: tuple[str, str], told
 def test_se16_loops_of_others_step_on_to_their_end_whatever_becomes_of_control(fault: str, told: Telling) -> None:
     script = Script((STOP,), loop_steps=2, stops_ranks=False, **{fault: 1})  # type: ignore[arg-type]
     assert {("stop", "applied"), ("stop", "cancelled")} <= told(explore(script, world_size=2)).results
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("fault", ["loss", "death"])
+def test_f18_a_close_ends_control_of_loops_whoever_has_dialled_in_by_then(fault: str, told: Telling) -> None:
+    script = Script((CLOSE,), loop_steps=2, stops_ranks=False, **{fault: 1})  # type: ignore[arg-type]
+    assert told(explore(script, world_size=2)).results == {("close", "applied")}
 
 
 @pytest.mark.slow

@@ -189,6 +189,13 @@ def test_se30_the_state_of_each_phase(kind: Kind, at_vote: RankState, at_act: Ra
         assert (driven.rank.state, driven.answer.name) == (RankState.IDLE, PUBLISH)
 
 
+def test_se34_a_rank_that_is_closed_while_it_steps_begins_no_other_step() -> None:
+    driven = running()
+    driven.hear(CLOSE, "close", Kind.CLOSE, step=4, epoch=2)
+    assert driven.actions[0] == Limit(4)
+    assert Do("close", Kind.CLOSE, CLOSE, {}) in driven.actions
+
+
 @pytest.mark.parametrize("kind", [Kind.CONFIGURE, Kind.REBUILD])
 def test_se9_inputs_that_come_with_values_are_prepared_first_and_put_in_while_loading(kind: Kind) -> None:
     driven = running() if kind is Kind.CONFIGURE else idle()
@@ -310,9 +317,10 @@ def test_se12_a_step_that_raised_ends_in_error_and_refuses_what_follows() -> Non
 
 @pytest.mark.parametrize("ok", [True, False])
 def test_se34_close_is_done_on_the_work_thread_in_every_state_then_the_rank_leaves(ok: bool) -> None:
-    for driven in (Driven(), idle(), running(), running().do(Broke(4, INJECTED))):
+    stops = (Limit(0),)  # of one that steps
+    for driven, first in ((Driven(), ()), (idle(), ()), (running(), stops), (running().do(Broke(4, INJECTED)), ())):
         driven.hear(CLOSE, "close", Kind.CLOSE, epoch=driven.rank.epoch + 1)
-        assert driven.actions == (Do("close", Kind.CLOSE, CLOSE, {}),)
+        assert driven.actions == (*first, Do("close", Kind.CLOSE, CLOSE, {}))
         actions = driven.done("close", CLOSE, ok=ok).actions
         assert driven.answer.verdict is (Verdict.YES if ok else Verdict.FAILED)
         assert Leave("closed") in actions

@@ -54,7 +54,7 @@ def _meet(turn: Turn, message: Round, *, next_step: int) -> None:
     rank, under = turn.rank, turn.rank.under
     assert under is not None
     if message.name is RoundName.CLOSE:
-        _close(turn, message)
+        _close(turn, message, next_step=next_step)
     elif rank.state in ENDING:
         _refuse(turn, message.name, "rank_ending", f"the rank is in state {rank.state.value}")
     elif message.epoch != (rank.epoch if under.voted else rank.epoch + 1):
@@ -197,7 +197,10 @@ def _resume(turn: Turn, message: Round) -> None:
         _violated(turn, message, Violation(rank.rank, "target", str(rank.target), str(message.step)))
 
 
-def _close(turn: Turn, message: Round) -> None:
+def _close(turn: Turn, message: Round, *, next_step: int) -> None:
+    """Close in every state; of a rank that could not be parked before no step begins any more (SE-34)."""
+    if turn.rank.state is RankState.RUNNING:
+        turn.act(Limit(next_step))
     turn.enter(RankState.CLOSING)
     turn.change(epoch=max(turn.rank.epoch, message.epoch), target=None)
     _do(turn, message)
