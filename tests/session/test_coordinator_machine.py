@@ -45,6 +45,21 @@ def test_se5_a_run_is_voted_for_under_a_barrier_then_committed() -> None:
     assert (reply.result, reply.epoch, reply.step, reply.facts["target"]) == (Result.APPLIED, 1, 0, 10)
 
 
+@pytest.mark.parametrize(
+    ("config", "kept"),
+    [({"settings": [{"name": "lr"}]}, {}), ({"values": {"lr": 1}}, {"config": {"values": {"lr": 1}}})],
+)
+def test_se26_a_reply_does_not_hold_the_configuration_that_its_revision_holds(
+    config: dict[str, Any], kept: dict[str, Any]
+) -> None:
+    driven = Driven().built()
+    driven.ask("c", Kind.CONFIGURE, values={"lr": 1})
+    driven.all_answer(VOTE)
+    driven.all_answer(ACT, config_revision=1, facts={"changed": ["lr"], "config": config})
+    reply = driven.reply("c")
+    assert (reply.result, reply.facts) == (Result.APPLIED, {"changed": ["lr"], **kept})
+
+
 def test_se5_the_revision_is_asserted_only_where_all_ranks_reported_the_same() -> None:
     driven = Driven().built()
     driven.hear(Ended(3, 1, 0, RankState.IDLE, 0, config_revision=7))

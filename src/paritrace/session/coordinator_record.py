@@ -101,6 +101,10 @@ class Coordinator(Struct, frozen=True):
         return self.phase is Phase.CLOSED
 
 
+CONFIG_FACT = "config"  # the resolved configuration as a rank tells it, after a build and after each change; where it
+# has `settings`, `configs/REVISION.json` holds it
+
+
 class Turn:
     """One step of the machine: changes are made to `state`, what the shell has to do gathers in `actions`."""
 
@@ -161,7 +165,12 @@ class Turn:
         )
 
     def settle_as(self, reply: Reply, /) -> None:
-        """Give a command this result, for good: it is in the journal before anybody is told."""
+        """Give a command this result, for good: it is in the journal before anybody is told.
+
+        Every reply is held as long as the coordinator lives. A configuration that is kept by its revision is left out.
+        """
+        if "settings" in reply.facts.get(CONFIG_FACT, ()):
+            reply = replace(reply, facts={name: fact for name, fact in reply.facts.items() if name != CONFIG_FACT})
         self.record(
             "result",
             durable=True,

@@ -8,9 +8,8 @@ from msgspec import json as msgspec_json
 from paritrace.evidence.plain_json import elements, is_object, members
 from paritrace.files import LOCAL, Files
 from paritrace.session.commands import Body
+from paritrace.session.coordinator_record import CONFIG_FACT
 from paritrace.session.directory import config_path
-
-CONFIG = "config"  # the fact in which a rank tells its resolved configuration, after a build and after each change
 
 
 class Configurations:
@@ -23,7 +22,7 @@ class Configurations:
 
     def keep(self, revision: int, facts: Body) -> None:
         """Keep what a rank tells of its configuration, where it tells any."""
-        document = facts.get(CONFIG)
+        document = facts.get(CONFIG_FACT)
         if not is_object(document):
             return
         if "settings" not in document:  # the workload declares no fields: values have no source
