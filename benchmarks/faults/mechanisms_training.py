@@ -153,6 +153,7 @@ IN_WEIGHTS = (
         answers=(Answer(groups=(*INSERTED, "outside"), phase="backward"),),
         beyond=(
             Answer(groups=(*JUDGED, "outside"), phase="backward", module="embedding"),
+            Answer(groups=(*JUDGED, "outside"), phase="backward", module="embedding", function="gradient"),
             Answer(groups=(*JUDGED, "outside"), phase="backward", module=ROOT),
         ),
         masks=BEHIND_BLOCK,

@@ -167,10 +167,11 @@ def placed(mechanism: Mechanism, placement: Placement, *, number: int, mode: Mod
 def expected(answer: Answer, placement: Placement) -> Expected:
     later = placement.number + answer.later
     steps = placement.passes is Passes.STEPS
+    whole_step = answer.phase not in ("forward", "backward") or answer.function == "gradient"  # summed over its passes
     return Expected(
         groups=answer.groups,
         step=later if steps else later // PASSES,
-        microbatch=None if steps or answer.phase not in ("forward", "backward") else later % PASSES,
+        microbatch=None if steps or whole_step else later % PASSES,
         phase=answer.phase,
         file=answer.file,
         at=answer.at,

@@ -55,9 +55,12 @@ class Spoiled(nn.GELU):
 
 
 class Model(nn.Module):
-    def __init__(self, *, eps: float, backwards: bool, bent: float, renewed: bool) -> None:
+    def __init__(self, *, eps: float, backwards: bool, bent: float, renewed: bool, later: bool) -> None:
         super().__init__()
         self.embed = nn.Embedding(64, 32)
+        self.register_buffer("places", torch.linspace(0.0, 1e-9, 32))
+        self.places: torch.Tensor
+        self.later = later
         self.mix = Mix(backwards=backwards)
         self.norm = Norm(eps)
         self.mlp = nn.Sequential(nn.Linear(32, 64), nn.GELU(), nn.Linear(64, 32))
@@ -68,7 +71,11 @@ class Model(nn.Module):
         self.largest: torch.Tensor
 
     def forward(self, tokens: torch.Tensor) -> torch.Tensor:
-        x = self.norm(self.mix(self.embed(tokens)))
+        mixed = self.mix(self.embed(tokens))
+        positions = torch.arange(len(tokens))
+        if self.later:
+            positions = positions + torch.ones_like(positions)
+        x = self.norm(mixed + self.places[positions].unsqueeze(-1))
         if self.renewed:
             self.largest.copy_(x.detach().abs().amax())
         return self.head((x + self.mlp(x)) * self.bent)  # type: ignore[no-any-return]
@@ -85,13 +92,15 @@ def capture(
     decayed: float = 1.0,
     spoiled: bool = False,
     renewed: bool = True,
+    later: bool = False,
+    levels: tuple[str, ...] = ("module",),
 ) -> Path:
     torch.manual_seed(0)
-    model = Model(eps=eps, backwards=backwards, bent=bent, renewed=renewed)
+    model = Model(eps=eps, backwards=backwards, bent=bent, renewed=renewed, later=later)
     if spoiled:
         model.mlp[1] = Spoiled()
     optimizer = torch.optim.AdamW(model.parameters(), lr=1e-3)
-    with paritrace.trace(run, steps=(0, 2), diff=False, perturb_seed=seed):
+    with paritrace.trace(run, steps=(0, 2), diff=False, perturb_seed=seed, level=levels):
         for _ in range(2):
             tokens = torch.randint(64, (24,))
             torch.autograd.backward(nn.functional.cross_entropy(model(tokens), tokens.roll(1)))
@@ -115,9 +124,11 @@ def baseline(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return run
 
 
-def judged(baseline: Path, candidate: Path, *, ranks: tuple[int, ...] | None = None) -> Comparison:
+def judged(
+    baseline: Path, candidate: Path, *, ranks: tuple[int, ...] | None = None, envelope: Path | None = None
+) -> Comparison:
     a, b = open_run(baseline), open_run(candidate)
-    by = JudgedBy(PERTURBED, tuple(open_run(path) for path in draws_of(a.folder)))
+    by = JudgedBy(PERTURBED, tuple(open_run(path) for path in draws_of(envelope or a.folder)))
     return compare(a, b, Settings(ranks=ranks), by=by).result
 
 
@@ -264,3 +275,20 @@ def test_cp10_the_rate_over_several_ranks_is_one_for_all_of_them(
     assert both.envelope.false_rate == 1 / (MIN_DRAWS + 1)
     alone = judged(tmp_path / "a", tmp_path / "b", ranks=(1,))
     assert alone.findings[0].strength.endswith("; false at most 1 in 5")
+
+
+def test_cp8b_other_whole_numbers_are_no_round_off_however_little_they_move_the_output(
+    baseline: Path, tmp_path: Path
+) -> None:
+    ours = capture(tmp_path / "a", levels=("module", "op"))
+    theirs = capture(tmp_path / "b", later=True, backwards=True, levels=("module", "op"))
+    result = judged(ours, theirs, envelope=baseline)
+    first = result.findings[0]
+    assert (first.place.group, first.place.step, first.place.phase) == (Group.ORIGINATES, 0, "forward")
+    assert first.place.function in ("aten.add.Tensor", "aten.ones_like.default")
+    assert first.strength.startswith("no round-off: whole numbers alone go in and come out")
+    assert "inside round-off" in first.strength
+    assert not any(f.place.group is Group.EXCEEDS for f in result.findings)
+    others = [found.strength for found in result.findings[1:] if found.place.module == "mix"]
+    assert others  # earlier, and inside: it stands behind what no round-off makes
+    assert all(strength.startswith("inside round-off") for strength in others)

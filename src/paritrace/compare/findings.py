@@ -65,10 +65,10 @@ def _facts_first(items: Sequence[Placed]) -> list[Placed]:
 
 
 def _is_fact(item: Placed) -> bool:
-    """Other arguments, another wiring, another state before any call: no round-off makes it."""
-    inside = item.excess is not None and not item.excess.beyond
+    """Other arguments, another wiring, another state before any call, other whole numbers: no round-off makes it."""
+    inside = not item.exact and item.excess is not None and not item.excess.beyond
     scalars = any(slot.difference_class is DifferenceClass.SCALARS for slot in item.difference.slots)
-    return not inside and (scalars or item.difference.group in (Group.OUTSIDE, Group.REWIRED))
+    return not inside and (item.exact or scalars or item.difference.group in (Group.OUTSIDE, Group.REWIRED))
 
 
 def _ordered(ranks: Sequence[list[Placed]], *, first: bool) -> list[Placed]:

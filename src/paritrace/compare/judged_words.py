@@ -29,6 +29,15 @@ def inside(excess: Excess, *, kind: str) -> str:
     return f"inside {ROUND_OFF[kind]}: {_told(excess)}; up to {excess.reached:.1f} stays inside"
 
 
+def no_round_off(around: Excess | None) -> str:
+    """Of other whole numbers; `around`: how far the call is that encloses them, where one is judged."""
+    told = "no round-off: whole numbers alone go in and come out"
+    if around is None:
+        return told
+    size = "beyond round-off" if around.beyond else inside(around, kind=PERTURBED)
+    return f"{told}; what the call around them gives is {size}"
+
+
 def consequence(kind: str) -> str:
     """Of something that is out, as what came in is."""
     return f"beyond {ROUND_OFF[kind]}, and so is what came in: a consequence, or a part of one"

@@ -20,6 +20,7 @@ from paritrace.compare.judged_words import (
     consequence,
     inside,
     inside_by_gain,
+    no_round_off,
     told_otherwise,
 )
 from paritrace.compare.measured import Measured
@@ -28,6 +29,7 @@ from paritrace.compare.placing import UNDECIDED, Placed
 from paritrace.compare.ranks import RankComparison
 from paritrace.compare.result import EnvelopeUsed, Group
 from paritrace.compare.state_exits import state_exits
+from paritrace.compare.whole_numbers import of_whole_numbers
 from paritrace.evidence.calls import Phase
 
 __all__ = ["PERTURBED", "REPEATS"]
@@ -228,6 +230,8 @@ def _with_strength(of: RankComparison, item: Placed, by: RankJudgement, judged: 
     else:
         start = _first_call(of, item)
         excess = judged.around(of.sides, start) if start >= 0 else None
+    if by.kind == PERTURBED and of_whole_numbers(of, place, item.root):
+        return item._replace(strength=f"{no_round_off(excess)} ({by.num_draws} {by.kind})", exact=True)
     if excess is None:
         return item
     strength = consequence(by.kind) if excess.beyond else inside(excess, kind=by.kind)

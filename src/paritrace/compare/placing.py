@@ -44,6 +44,7 @@ class Placed(NamedTuple):
     gain: Gain | None = None  # of a call that an envelope judges: what came in, and what it added
     told: bool = False  # an exit before it tells it: no finding of its own
     alone: bool = False  # of a collective that one side alone runs: a fact, unless something differs behind it
+    exact: bool = False  # of whole numbers alone: no round-off makes it
 
 
 def placed(of: RankComparison, collectives: Sequence[FoundCollective]) -> list[Placed]:
