@@ -1,6 +1,5 @@
 """Two lines in the plain script: it is stopped and goes on under torchrun, with the bits of the script without them."""
 
-import os
 import re
 import subprocess
 import sys
@@ -9,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from benchmarks import warm
 from paritrace.errors import ParitraceError
 from paritrace.session.client import Client
 from paritrace.session.coordinator.detaching import start_detached
@@ -21,11 +21,12 @@ pytestmark = pytest.mark.slow
 
 
 def launched(module: str, **environment: str) -> "subprocess.Popen[str]":
-    torchrun = (sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2")
+    # The ranks are of interpreters of their own, see test_ddp.py.
+    torchrun = (warm.python(), "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2")
     return subprocess.Popen(
         [*torchrun, "-m", module, "--steps", str(STEPS)],
         cwd=ROOT,
-        env={**os.environ, "OMP_NUM_THREADS": "1", **environment},
+        env=warm.environment(PYTHON_EXEC=sys.executable, **environment),
         stdout=subprocess.PIPE,
         text=True,
     )

@@ -1,12 +1,12 @@
 """The DDP example: a parameter left out of the reduction, named from one run alone and against a right one."""
 
-import os
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
+from benchmarks import warm
 from paritrace.compare.checks import check
 from paritrace.compare.checks_result import Invariant, Outcome
 from paritrace.compare.engine import compare
@@ -28,12 +28,12 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
 
 
 def capture(run: Path, *arguments: str) -> None:
-    # Of interpreters of their own: a forked rank now and then waits for ever in gloo's end, when its model is let go.
-    torchrun = (sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2")
+    # Ranks of their own: a forked one now and then waits for ever in gloo's end, when its model is let go.
+    torchrun = (warm.python(), "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2")
     inner = ("-m", "paritrace", "run", "-o", str(run), "--level", "module", "--level", "op", "--steps", "0:2")
     done = subprocess.run(
         [*torchrun, *inner, str(EXAMPLE / "train.py"), *arguments],
-        env={**os.environ, "OMP_NUM_THREADS": "1"},
+        env=warm.environment(PYTHON_EXEC=sys.executable),
         capture_output=True,
         text=True,
         timeout=DEADLINE_SECONDS,

@@ -2,10 +2,11 @@
 
 import json
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+
+from benchmarks import warm
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "protocol"
 DEADLINE_SECONDS = 900
@@ -16,7 +17,8 @@ def test_au7_the_first_difference_of_two_ranks_is_the_planted_one(tmp_path: Path
     source = (EXAMPLE / "train.py").read_bytes()
     folder = tmp_path / "out"
     done = subprocess.run(
-        [sys.executable, str(EXAMPLE / "drive.py"), str(folder), "--ranks", "2"],
+        [warm.python(), str(EXAMPLE / "drive.py"), str(folder), "--ranks", "2"],
+        env=warm.environment(),
         capture_output=True,
         text=True,
         timeout=DEADLINE_SECONDS,

@@ -1,6 +1,5 @@
 """The resident training in a session: the bits of its plain script, whatever it is asked in between (SE-1, SE-6)."""
 
-import os
 import re
 import subprocess
 import sys
@@ -9,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from benchmarks import warm
 from paritrace.session.client import Client, NotAppliedError
 from paritrace.session.coordinator.detaching import start_detached
 from paritrace.session.coordinator.opening_request import Opening
@@ -23,11 +23,12 @@ pytestmark = pytest.mark.slow
 @pytest.fixture(scope="module")
 def plain_weights() -> str:
     """What the plain script's weights are after so many steps, on both ranks."""
-    torchrun = (sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2")
+    # The ranks are of interpreters of their own, see test_ddp.py.
+    torchrun = (warm.python(), "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2")
     done = subprocess.run(
         [*torchrun, "-m", "examples.resident.plain", "--steps", str(STEPS)],
         cwd=ROOT,
-        env={**os.environ, "OMP_NUM_THREADS": "1"},
+        env=warm.environment(PYTHON_EXEC=sys.executable),
         capture_output=True,
         text=True,
         timeout=DEADLINE_SECONDS,
