@@ -3,6 +3,7 @@
 import ast
 import re
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 from paritrace.files import faults
@@ -35,9 +36,10 @@ def _texts(value: ast.expr, *, path: Path) -> Iterator[str]:
         yield str(value.value)
 
 
-def codes_of_the_source() -> set[str]:
+@cache
+def codes_of_the_source() -> frozenset[str]:
     literal = {code for path in SOURCE.rglob("*.py") for code in codes_in(path)}
-    return literal | {code for code, _ in faults._MENDS.values()} | {faults._UNKNOWN[0]}
+    return frozenset(literal | {code for code, _ in faults._MENDS.values()} | {faults._UNKNOWN[0]})
 
 
 def test_every_code_has_an_entry_and_every_entry_a_code() -> None:
