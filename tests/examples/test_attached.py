@@ -1,5 +1,6 @@
 """Two lines in the plain script: it is stopped and goes on under torchrun, with the bits of the script without them."""
 
+import os
 import re
 import subprocess
 import sys
@@ -8,7 +9,6 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks import warm
 from paritrace.errors import ParitraceError
 from paritrace.session.client import Client
 from paritrace.session.coordinator.detaching import start_detached
@@ -21,12 +21,11 @@ pytestmark = pytest.mark.slow
 
 
 def launched(module: str, **environment: str) -> "subprocess.Popen[str]":
-    # The ranks are of interpreters of their own, see test_ddp.py.
-    torchrun = (warm.python(), "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2")
+    torchrun = (sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2")
     return subprocess.Popen(
         [*torchrun, "-m", module, "--steps", str(STEPS)],
         cwd=ROOT,
-        env=warm.environment(PYTHON_EXEC=sys.executable, **environment),
+        env={**os.environ, "OMP_NUM_THREADS": "1", **environment},
         stdout=subprocess.PIPE,
         text=True,
     )
