@@ -65,6 +65,27 @@ def test_a_call_with_equal_inputs_and_other_outputs_originates_inside_its_module
     assert found.result.findings[0].consequences == found.result.counts.different - 1
 
 
+def unsized(*payloads: int) -> RunTable:
+    """Two calls in one module, whose NaNs differ by payload alone: of either only fingerprints say that it differs."""
+    table = RunTable(source=SOURCE)
+    data = numbers(3)
+    model = table.enter("model", "Model")
+    for line, payload in enumerate(payloads, start=1):
+        nan = np.full(96, 0x7FC00000 + payload, np.uint32).view(np.float32)
+        table.op(f"nan_{line}", batch(data), out=nan, line=line)
+    model.leave(batch(data), out=data * np.float32(1 + 1e-3 * sum(payloads)), line=9)
+    table.end_step()
+    return table
+
+
+def test_cp8_the_module_around_shows_the_size_of_what_it_goes_back_to_alone(tmp_path: Path) -> None:
+    result = compared(tmp_path, unsized(0, 0), unsized(1, 1)).result
+    first, second = (found.place for found in result.findings)
+    assert [slot.slot for slot in first.slots] == ["out[0]", "model out[0]"]
+    assert first.slots[1].relative_error is not None
+    assert [slot.slot for slot in second.slots] == ["out[0]"]
+
+
 def test_a_weight_that_differs_at_the_start_is_outside_by_name(tmp_path: Path) -> None:
     weight = numbers(1)
     weight[5] += 1e-3

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from msgspec.structs import replace
 
 from paritrace.compare.agreement import judged_slots
-from paritrace.compare.blames import Blame
+from paritrace.compare.blames import Blame, Root
 from paritrace.compare.collective_fields import field_differences
 from paritrace.compare.fields import difference_of
 from paritrace.compare.flows import FromCall, source_of
@@ -54,7 +54,7 @@ def pair_difference(of: RankComparison, i: int, blame: Blame) -> Difference:
         candidate_site=place_of(_site(of.sides.candidate, j)),
         baseline_source=of.lines.text(site, side=0),
         candidate_source=of.lines.text(_site(of.sides.candidate, j), side=1),
-        slots=(*(slots or (first,)), *(_around(of, i) if not _has_size(slots) else ())),
+        slots=(*(slots or (first,)), *(_around(of, i, blame.root or ("call", i)) if not _has_size(slots) else ())),
         cause=blame.cause,
         next_to_see=_next_to_see(of, i),
     )
@@ -95,6 +95,7 @@ def region_difference(of: RankComparison, place: int, shown_by: int) -> Differen
     slots = [s for _, _, s in slot_differences(of, shown_by)] if shown_by >= 0 else []
     site = _site(side, index)
     first = slots[0] if slots else SlotDifference("", DifferenceClass.BITS_ONLY, "", "")
+    around = _around(of, stretch.a[0], ("region", place)) if stretch.a and not _has_size(slots) else ()
     return Difference(
         rank=of.rank,
         step=step,
@@ -117,7 +118,7 @@ def region_difference(of: RankComparison, place: int, shown_by: int) -> Differen
         candidate_site=sites[1],
         baseline_source=texts[0],
         candidate_source=texts[1],
-        slots=(*slots[:MAX_SLOTS], *(_around(of, stretch.a[0]) if stretch.a and not _has_size(slots) else ())),
+        slots=(*slots[:MAX_SLOTS], *around),
         cause=_region_cause(of, place) + _gradient_reached(of, shown_by),
         next_to_see=_next_to_see(of, shown_by) if shown_by >= 0 else (),
     )
@@ -127,11 +128,15 @@ def _has_size(slots: Sequence[SlotDifference]) -> bool:
     return any(slot.relative_error is not None for slot in slots)
 
 
-def _around(of: RankComparison, i: int) -> list[SlotDifference]:
-    """What the module call around a call shows of the size, where the call itself has fingerprints alone (CA-28)."""
+def _around(of: RankComparison, i: int, root: Root) -> list[SlotDifference]:
+    """What the module call around a call shows of the size, where the call itself has fingerprints alone (CA-28).
+
+    Nothing where that module differs by something else already: that is not the size of what is told here.
+    """
     side = of.sides.baseline
     parent: int = side.index_of.get(side.calls[i].parent, -1)
-    if parent < 0 or of.sides.pairing.partner_a[parent] < 0:
+    blame = of.origins.blames.get(parent)
+    if parent < 0 or blame is None or blame.root != root:
         return []
     found = [slot for _, _, slot in slot_differences(of, parent, directions="o") if slot.relative_error is not None]
     module = side.module_of(parent) or side.recorded.functions[side.calls[parent].function].name
