@@ -44,6 +44,17 @@ def test_an_inserted_operator_is_named_by_place(tmp_path: Path) -> None:
     assert result.findings[0].strength == "bits only"
 
 
+def test_cp3c_what_a_writer_dropped_is_counted_and_nothing_is_claimed_of_one_side(tmp_path: Path) -> None:
+    """A writer that must drop a batch cannot write of it where it happened: the end of the journal holds the count."""
+    dropping = training(steps=1)
+    dropping.gaps = {"dropped_queue_full": 7}
+    result = compared(tmp_path, dropping, training(steps=2, hidden=inserted(1.001))).result
+    assert result.coverage["baseline"].gaps == {"dropped_queue_full": 7}
+    assert not result.coverage["baseline"].complete
+    assert set(result.undetermined_by_reason["candidate"]) == {"dropped", "unequal_between_anchors"}
+    assert result.recorded_on_one_side == ()  # one side is known not to have recorded all (CP-21)
+
+
 def test_an_inserted_no_op_originates_nothing(tmp_path: Path) -> None:
     result = compared(tmp_path, training(), training(hidden=inserted(1.0))).result
     assert result.first_difference is None

@@ -322,6 +322,7 @@ def test_cp13_all_problems_of_a_file_are_told_at_once() -> None:
         "[[rules]]\n",
         "rules = [1]",
         '[[rules]]\nkind = "step_value"\nrelative = nan',
+        "deep = " + "[" * 10_000,
     ],
 )
 def test_cp13_what_could_not_be_meant_is_refused(rules: str) -> None:

@@ -213,6 +213,12 @@ def text_of(found: NameMap) -> bytes:
     return msgspec.json.encode(found)
 
 
+def test_cp5_a_file_that_is_nested_too_deeply_is_refused() -> None:
+    with pytest.raises(RequestError) as caught:
+        accepted_maps(b"[" * 100_000, name="m.json")
+    assert caught.value.code == "bad_name_map"
+
+
 def test_cp5_nothing_is_taken_before_a_person_has_looked_at_all_of_it(tmp_path: Path) -> None:
     found = proposed(tmp_path, HF, MEGATRON)
     with pytest.raises(RequestError) as caught:

@@ -186,6 +186,10 @@ OF_PAIRS: list[tuple[list[Any], list[str]]] = [
         ["pairs[0]: the baseline has no call 12 on rank 7", "pairs[0]: the candidate has no call 16 on rank 7"],
     ),
     (
+        [pair("confirm", 2**70, -(2**70))],
+        [f"pairs[0]: the baseline has no call {2**70} on", f"pairs[0]: the candidate has no call {-(2**70)} on"],
+    ),
+    (
         [pair("confirm", G, THEIR_G, baseline_session="no")],
         ["pairs[0]: the baseline has no call 12 on rank 0 in session no"],
     ),
@@ -246,6 +250,8 @@ def test_cp14_whatever_the_file_holds_it_is_read_or_its_problems_are_told(docume
     assert read.problems or read.review is not None
     assert read_map(b"\xff{").problems
     assert read_map(b"").problems
+    assert read_map(b"[" * 100_000).problems
+    assert read_map(b'{"pairs":' * 100_000).problems
 
 
 def test_cp22_the_source_is_byte_identical_and_out_is_never_overwritten(kept: Path, tmp_path: Path) -> None:

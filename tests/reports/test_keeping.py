@@ -158,7 +158,7 @@ def test_no_result_here_says_what_to_do(tmp_path: Path) -> None:
     assert "paritrace compare" in raised.value.fix
 
 
-@pytest.mark.parametrize("damage", [b"{}", b"", b"\xff", None])
+@pytest.mark.parametrize("damage", [b"{}", b"", b"\xff", b'{"x":' + b"[" * 100_000, None])
 def test_a_damaged_result_is_refused_with_its_name(tmp_path: Path, damage: bytes | None) -> None:
     kept(tmp_path)
     path = tmp_path / "comparison.json"

@@ -30,7 +30,7 @@ def read_request(path: Path) -> ReplayRequest:
 
     try:
         found = msgspec.json.decode(LOCAL.read(path), type=ReplayRequest)
-    except msgspec.DecodeError as error:
+    except (msgspec.DecodeError, RecursionError) as error:  # the last: nested too deeply
         raise _bad(path, str(error)) from error
     if found.format != REQUEST_FORMAT:
         raise _bad(path, f"its format is {found.format!r}")

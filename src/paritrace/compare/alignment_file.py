@@ -23,7 +23,7 @@ def read_map(data: bytes) -> ReadMap:
     """Read a map; an entry that is no entry does not keep the others from being looked at."""
     try:
         document = msgspec.json.decode(data)
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:  # the last: nested too deeply
         return ReadMap(None, (f"not valid JSON: {error}",))
     if not isinstance(document, dict):
         return ReadMap(None, ("the document is no JSON object",))

@@ -283,6 +283,7 @@ def _take(found: Recorded, record: Record | Loss, settings: Settings) -> None:
             found.header = record
         case EndMark():
             found.end = record
+            found.gaps |= Counter(record.gaps)  # what its writer dropped stands here alone; of the rest, all of it
         case Group() | Mesh() | Placement() | Replicated() | Collective() | CollectiveCounts() | Completed():
             found.distributed.take(record, settings=settings)
         case _:

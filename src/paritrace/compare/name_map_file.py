@@ -19,7 +19,7 @@ def accepted_maps(data: bytes, *, name: str) -> tuple[Renaming, ...]:
     """
     try:
         document = msgspec.json.decode(data)
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:  # the last: nested too deeply
         raise _refused(name, (f"not valid JSON: {error}",)) from error
     problems = tuple(problems_of(document, NameMap))
     if problems:

@@ -21,7 +21,7 @@ def parse_policy(data: bytes, *, name: str) -> LoadedPolicy:
     """
     try:
         table = tomllib.loads(data.decode("utf-8"))
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:  # the last: nested too deeply
         raise _refused(name, (f"not valid TOML: {error}",)) from error
     found = tuple(_problems(table))
     if found:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from paritrace.compare.blames import Blame
 from paritrace.compare.describe import pair_difference
-from paritrace.compare.ranks import RankComparison
+from paritrace.compare.ranks import DROPPING, RankComparison
 from paritrace.compare.result import Difference, Group, OneSided, Settled, UndeterminedPlace, Unpaired
 
 SIDES = ("baseline", "candidate")
@@ -69,7 +69,7 @@ def one_sided(rank: RankComparison) -> tuple[OneSided, ...]:
 
 def _complete(rank: RankComparison) -> bool:
     sides = (rank.sides.baseline.recorded, rank.sides.candidate.recorded)
-    return all(side.end is not None and not side.bytes_lost for side in sides)
+    return all(side.end is not None and not side.bytes_lost and not DROPPING & side.gaps.keys() for side in sides)
 
 
 def _records(

@@ -19,6 +19,7 @@ from paritrace.reports.parquet import BATCH_ROWS, FIGURES, SCHEMA, Sink, Writabl
 
 AS_IT_WAS = ("status", "correspondence", "basis", "reason", "partner", "reordered", "difference_class", "group")
 FACTS = tuple(name for name in CallFacts.__struct_fields__ if name != "scalars")
+MOST_ID = 2**63 - 1  # a map may name any number; the table's column holds 64 bits
 _SLOT_FACTS = ("direction", "name", "dtype", "shape", "logical_nbytes", "bits", "bits_scheme", "elements")
 _MORE_SLOT_FACTS = ("elements_scheme", "xor", "strides", "semantics")
 
@@ -42,7 +43,7 @@ def calls_of(path: Path, wanted: Sequence[Wanted], /) -> list[CallFacts]:
 def _read(path: Path, ids: set[tuple[str, int, int]]) -> list[CallFacts]:
     found: list[CallFacts] = []
     for side in sorted({side for side, _, _ in ids}):
-        records = sorted({record for each, _, record in ids if each == side})
+        records = sorted({record for each, _, record in ids if each == side and 0 <= record <= MOST_ID})
         condition = (pc.field("side") == side) & pc.field("record_id").isin(records)
         rows = _rows(path, condition)
         found += [_facts(row) for row in rows if (side, row["rank"], row["record_id"]) in ids]

@@ -43,7 +43,7 @@ def decoded(data: bytes, kind: type[Document], /, *, name: str) -> Document:
     """
     try:
         return msgspec.json.decode(data, type=kind)
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:  # the last: nested too deeply
         raise EvidenceError(
             f"{name} is not a result that this version reads: {error}",
             code="damaged_result",

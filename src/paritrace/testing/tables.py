@@ -127,6 +127,7 @@ class RunTable:
     file: str = "<main>"
     levels: tuple[Level, ...] = (Level.MODULE, Level.OP)
     schemes: Mapping[str, str] = field(default_factory=lambda: {"bits": "xxh3-64", "elements": "elements-u64"})
+    gaps: Mapping[str, int] = field(default_factory=dict[str, int])  # as its writer counted them
     _lines: list[bytes] = field(default_factory=list[bytes])
     _ids: dict[tuple[str, object], int] = field(default_factory=dict[tuple[str, object], int])
     _counts: dict[str, int] = field(default_factory=lambda: {"calls": 0, "details": 0, "states": 0})
@@ -266,7 +267,7 @@ class RunTable:
         )
         journal = session.open_journal()
         lines = [codec.encode_mark(header), *self._lines]
-        end = calls.EndMark(len(lines), gaps={}, **self._counts)
+        end = calls.EndMark(len(lines), gaps=dict(self.gaps), **self._counts)
         journal.write(b"".join([*lines, codec.encode_mark(end)]))
         journal.sync()
         journal.close()
