@@ -22,6 +22,10 @@ INDUCTOR = (
     "Binary search completed for inductor - lowerings.\n\nBisection complete: BisectionResult(backend='inductor',"
     " subsystem='lowerings', bisect_number=42, debug_info='aten.silu.default')\n"
 )
+JOINT = (
+    "Upper bound of 4 found for inductor.\n\nBisection complete: BisectionResult(backend='inductor',"
+    " subsystem='joint_graph_passes', bisect_number=4, debug_info='joint_custom_post_pass')\n"
+)
 EAGER = "Bisection complete: BisectionResult(backend='eager', subsystem=None, bisect_number=None, debug_info=None)\n"
 
 
@@ -29,6 +33,7 @@ EAGER = "Bisection complete: BisectionResult(backend='eager', subsystem=None, bi
     ("printed", "expected"),
     [
         (INDUCTOR, "backend inductor, lowerings 42 (aten.silu.default); 0 trials"),
+        (JOINT, "backend inductor, joint_graph_passes 4 (joint_custom_post_pass); 0 trials"),
         (EAGER, "backend eager; 0 trials"),
         ("Bisection complete: no issue found\n", "no backend of the compiler parts from the eager run"),
     ],
@@ -36,6 +41,13 @@ EAGER = "Bisection complete: BisectionResult(backend='eager', subsystem=None, bi
 def test_what_the_bisector_printed(printed: str, expected: str) -> None:
     found: Bisected = compiler_bisection.bisected(printed, (), ())
     assert part_in_words(found) == expected
+
+
+def test_trials_whose_program_failed_are_told() -> None:
+    """A backend under which the program does not run at all is none under which it parts (P2)."""
+    trials = (Tried("eager", "", True, 1.0), Tried("aot_eager", "", False, 1.0, status=1))
+    found = compiler_bisection.bisected(EAGER.replace("eager", "aot_eager"), trials, ())
+    assert part_in_words(found) == "backend aot_eager; 2 trials, of which 1 failed and count as parting"
 
 
 def test_a_fault_of_ours_is_no_answer_and_ends_every_later_trial(tmp_path: Path) -> None:

@@ -98,6 +98,8 @@ def _first_line(data: bytes | None) -> str:
 
 def part_in_words(found: Bisected) -> str:
     """The part in a few words."""
+    failed = sum(bool(trial.status) for trial in found.trials)
+    told = f"{len(found.trials)} trials" + (f", of which {failed} failed and count as parting" if failed else "")
     if not found.backend:
         return "no backend of the compiler parts from the eager run"
     where = f"backend {found.backend}"
@@ -105,4 +107,4 @@ def part_in_words(found: Bisected) -> str:
         where += f", {found.subsystem}"
     if found.number and found.detail:
         where += f" {found.number} ({found.detail})"
-    return f"{where}; {len(found.trials)} trials"
+    return f"{where}; {told}"

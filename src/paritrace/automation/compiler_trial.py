@@ -41,12 +41,13 @@ class Trial(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Tried(Struct, frozen=True, forbid_unknown_fields=True):
-    """One trial that has ended."""
+    """One trial that has ended. One whose program failed (`status` not 0) is no good one: it shows nothing equal."""
 
     backend: str
     subsystem: str
     good: bool
     seconds: float
+    status: int = 0
 
 
 def try_once(folder: Path, *, files: Files = LOCAL) -> int:
@@ -88,6 +89,7 @@ def _tried(folder: Path, *, files: Files) -> Tried:
         subsystem=os.environ.get("TORCH_BISECT_SUBSYSTEM", ""),
         good=not done.status and not _parts(asked, done.run),
         seconds=round(done.seconds, 3),
+        status=done.status,
     )
     files.replace(place / TRIED, encoded(ended))
     return ended
