@@ -4,8 +4,9 @@ from collections import Counter
 from pathlib import Path
 
 import numpy as np
+import pytest
 
-from paritrace.compare.result import DifferenceClass, Group, Mark, Status
+from paritrace.compare.result import Basis, DifferenceClass, Group, Mark, Status
 from paritrace.compare.settings import Settings
 from paritrace.evidence.calls import Flag, Level, OriginKind, Phase
 from paritrace.testing.tables import Named, Out, RunTable, Value, batch, parameter
@@ -95,6 +96,27 @@ def test_cp8_the_module_around_shows_the_size_of_what_it_goes_back_to_alone(tmp_
     assert [slot.slot for slot in first.slots] == ["out[0]", "model out[0]"]
     assert first.slots[1].relative_error is not None
     assert [slot.slot for slot in second.slots] == ["out[0]"]
+
+
+def helper(order: tuple[int, ...], *, scale: float) -> RunTable:
+    """One line that is called for several inputs, as a helper of q, k and v is, in some order."""
+    table = RunTable(source=SOURCE)
+    model = table.enter("model", "Model")
+    for seed in order:
+        data = numbers(seed)
+        table.op("project", batch(data, name="args[0]"), out=data * np.float32(scale), line=3)
+    model.leave(batch(numbers(9)), out=numbers(9), line=9)
+    table.end_step()
+    return table
+
+
+@pytest.mark.parametrize("scale", [1.0, 1.5])
+def test_cp4_what_calls_give_never_undoes_what_their_inputs_identify(tmp_path: Path, scale: float) -> None:
+    found = compared(tmp_path, helper((1, 2, 3), scale=1.0), helper((3, 1, 2), scale=scale))
+    rows = [row for row in found.rows if row.side == "baseline" and row.function == "project"]
+    theirs = [row.record_id for row in found.rows if row.side == "candidate" and row.function == "project"]
+    assert [row.partner for row in rows] == [theirs[1], theirs[2], theirs[0]]
+    assert {row.basis for row in rows} == {Basis.INPUT_IDENTITY}
 
 
 def test_a_weight_that_differs_at_the_start_is_outside_by_name(tmp_path: Path) -> None:

@@ -152,6 +152,22 @@ def test_nothing_paired_is_no_agreement() -> None:
     assert "bits agree (" not in text
 
 
+@pytest.mark.parametrize(
+    ("ranks", "chosen", "told"),
+    [
+        ((0,), {"steps": "all"}, "No calls were recorded; what was recorded agrees: code"),
+        ((0,), {"steps": "7:9"}, "No calls of steps 7:9 were recorded; what was recorded agrees: code"),
+        ((), {"ranks": "all"}, "Nothing was compared: the runs share no rank."),
+        ((), {"ranks": "9"}, "Nothing was compared: the runs share no rank of ranks 9."),
+    ],
+)
+def test_p1_what_was_not_looked_at_is_not_said_to_be_unrecorded(
+    ranks: tuple[int, ...], chosen: dict[str, str], told: str
+) -> None:
+    empty = replace(comparisons.agreeing(), counts=Counts(0, 0, 0, 0, 0, 0, 0, 0, 0), ranks_compared=ranks)
+    assert told in first_screen(replace(empty, settings=chosen)).replace("\n            ", " ")
+
+
 def test_nothing_paired_and_no_figure_is_nothing_compared() -> None:
     unseen = dict.fromkeys(comparisons.ladder(), Mark.UNDETERMINED)
     none = replace(comparisons.agreeing(), counts=Counts(10, 12, 0, 0, 0, 0, 10, 12, 0), ladder=unseen)

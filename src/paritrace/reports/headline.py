@@ -8,6 +8,7 @@ from paritrace.reports.leading import is_boundary, is_rows
 from paritrace.reports.wording import count, module_or_root
 
 BITS_ONLY = "bits only"
+ALL = "all"
 AROUND = frozenset({"code", "config"})  # what changed around the runs, not what they computed
 RECORDED_ONLY = "of recorded fields only: agreeing fingerprints do not prove that tensors agree"
 BY_FOLD = "by fold: sums over elements see no order; activations by moments and samples, no verdict"
@@ -110,10 +111,14 @@ def _nothing_differs(comparison: Comparison, /) -> tuple[str, str]:
 def _nothing_paired(comparison: Comparison, /) -> tuple[str, str]:
     counts = comparison.counts
     if counts.calls_baseline == 0 and counts.calls_candidate == 0:
+        if not comparison.ranks_compared:
+            return f"Nothing was compared: the runs share no rank{_asked(comparison, 'ranks')}.", "no evidence"
         known = [rung for rung, mark in comparison.ladder.items() if mark is Mark.AGREES]
+        of_steps = _asked(comparison, "steps")
         if known:
-            return f"No calls were recorded; what was recorded agrees: {', '.join(known)}.", "no call was compared"
-        return "Nothing was compared: neither run recorded a call.", "no evidence"
+            sentence = f"No calls{of_steps} were recorded; what was recorded agrees: {', '.join(known)}."
+            return sentence, "no call was compared"
+        return f"Nothing was compared: neither run recorded a call{of_steps}.", "no evidence"
     calls = f"of {count(counts.calls_baseline, 'baseline call')} and {counts.calls_candidate:,} of the candidate"
     known = [rung for rung, mark in comparison.ladder.items() if mark is Mark.AGREES and rung not in AROUND]
     if known:
@@ -121,3 +126,9 @@ def _nothing_paired(comparison: Comparison, /) -> tuple[str, str]:
     else:
         sentence = f"Nothing could be compared: {calls}, no two correspond."
     return sentence, "undetermined: [not_seen] says why"
+
+
+def _asked(comparison: Comparison, of: str) -> str:
+    """Of which steps or ranks alone something is said, where these were chosen: what others hold was not looked at."""
+    chosen = comparison.settings.get(of, ALL)
+    return "" if chosen == ALL else f" of {of} {chosen}"

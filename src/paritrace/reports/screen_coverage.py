@@ -158,7 +158,7 @@ def _not_captured(comparison: Comparison) -> Iterator[Said]:
 
 
 def _ended(side: str, coverage: SideCoverage) -> Iterator[Said]:
-    if coverage.status != "completed":
+    if coverage.status not in ("completed", ""):  # "" where none of its sessions was compared
         yield Said(f"{side}: {coverage.status}", 1)
     seen = len(coverage.steps_seen)
     if coverage.expected_steps is not None and coverage.expected_steps > seen:
