@@ -97,6 +97,8 @@ def test_a08_what_draws_judge_beyond_stands_wherever_the_baseline_differs_from_i
 
 def test_nothing_to_follow() -> None:
     assert next_plan(ASKED, [REPEATS, seen(Question.STEP, agreeing())]) is Ended.NO_DIFFERENCE
+    nothing = replace(agreeing(), steps_compared=())  # one was killed before it had written a step
+    assert next_plan(ASKED, [REPEATS, seen(Question.STEP, nothing)]) is Ended.NOT_COMPARED
     steps = [REPEATS, seen(Question.STEP, parted(LOSS))]
     assert next_plan(ASKED, [*steps, seen(Question.MODULES, agreeing())]) is Ended.NOT_SEEN_AGAIN
 

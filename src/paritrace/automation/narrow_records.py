@@ -30,6 +30,7 @@ class Ended(StrEnum):
     FOUND = "found"  # a single call or region stands
     OUTSIDE = "outside"  # a state, a batch or a setting differed before any call: nothing finer is recorded of it
     NO_DIFFERENCE = "no_difference"
+    NOT_COMPARED = "not_compared"  # both sides hold no step of those that are asked for
     NOT_REPEATABLE = "not_repeatable"  # the baseline differs from itself where the runs part, or before
     NOT_SEEN_AGAIN = "not_seen_again"  # both were captured again and do not differ there any more
     INSIDE_ROUND_OFF = "inside_round_off"  # of a compiler: it changes bits, and nothing beyond what draws explain

@@ -100,6 +100,8 @@ def _further(last: Comparison, ended: Ended) -> tuple[str, ...]:
             return last.settled.would_settle if last.settled is not None else (NO_FINER,)
         case Ended.NOT_REPEATABLE:
             return (REPEATABLE,)
+        case Ended.NOT_COMPARED:
+            return ("record both again, so that they share a step: paritrace run --level digest -o NEW SCRIPT",)
         case Ended.NOT_SEEN_AGAIN:
             return ("capture the candidate twice and compare it with itself: it may not repeat",)
         case Ended.FOUND | Ended.OUTSIDE | Ended.NO_DIFFERENCE | Ended.INSIDE_ROUND_OFF:

@@ -50,7 +50,7 @@ def _repeated(repeat: Comparison) -> Plan:
 def _after_steps(asked: Asked, found: Comparison) -> Plan | Ended:
     """The runs were compared over their steps, and the baseline repeats itself that far."""
     if not differs(found):
-        return Ended.NO_DIFFERENCE
+        return Ended.NO_DIFFERENCE if found.steps_compared else Ended.NOT_COMPARED
     place = followed(found)
     if outside(found):
         return Ended.OUTSIDE

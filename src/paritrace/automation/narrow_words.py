@@ -14,6 +14,7 @@ WHY = {
     Ended.FOUND: "",
     Ended.OUTSIDE: "it differs before any call of the step: nothing finer is recorded of it",
     Ended.NO_DIFFERENCE: "nothing that was recorded differs",
+    Ended.NOT_COMPARED: "no step is recorded on both sides, so nothing could be compared",
     Ended.NOT_REPEATABLE: "stopped: the baseline does not repeat itself there, so the runs cannot be told apart",
     Ended.NOT_SEEN_AGAIN: "stopped: captured again, the runs do not differ there any more",
     Ended.INSIDE_ROUND_OFF: "the compiled run stays inside what the baseline's draws explain: no part is at fault",

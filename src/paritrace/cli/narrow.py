@@ -133,7 +133,7 @@ def _status(result: Narrowed, asked: Judgement) -> ExitStatus:
     match result.ended:
         case Ended.FOUND | Ended.OUTSIDE | Ended.EVIDENCE_ENDS:
             return ExitStatus.DIFFERENCE
-        case Ended.NOT_REPEATABLE | Ended.NOT_SEEN_AGAIN:
+        case Ended.NOT_REPEATABLE | Ended.NOT_SEEN_AGAIN | Ended.NOT_COMPARED:
             return ExitStatus.UNDETERMINED
         case Ended.NO_DIFFERENCE | Ended.INSIDE_ROUND_OFF:
             return ExitStatus.DONE
