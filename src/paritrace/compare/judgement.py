@@ -190,7 +190,7 @@ def envelope_used(ranks: list[RankJudgement]) -> EnvelopeUsed | None:
     num_draws = min(rank.num_draws for rank in ranks)
     if not judged:
         few = f"{num_draws} of at least {MIN_DRAWS} draws" if num_draws < MIN_DRAWS else ""
-        why = few or "the draws agree with the baseline in all that level module summarised: no spread to judge by"
+        why = few or "at no slot that level module summarised do most draws differ from the baseline: no spread"
         return EnvelopeUsed(kind=ranks[0].kind, num_draws=num_draws, why=why)
     excesses = [
         excess for each in judged for excess in (*each.outputs.values(), *each.numbers.values(), *each.states.values())

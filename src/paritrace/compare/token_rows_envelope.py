@@ -59,7 +59,7 @@ def _why(num_draws: int, holding: int) -> str:
         return ""
     if holding < MIN_DRAWS:
         return f"{holding} of {num_draws} draws hold rows of tokens, {MIN_DRAWS} are needed"
-    return "the rows of the draws agree with the baseline's: no spread to judge by"
+    return "in no row do most draws differ from the baseline: no spread to judge by"
 
 
 def _is_left_out(key: int, stride: int) -> bool:
