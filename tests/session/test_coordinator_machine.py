@@ -179,6 +179,26 @@ def test_se9_inputs_are_prepared_while_steps_go_on_and_published_when_parked() -
     assert driven.records("inputs") == [{"digest": "d", "generation": 1, "step": 6, "id": "live"}]
 
 
+@pytest.mark.parametrize(
+    ("fence", "given_up"), [(None, True), (Fences(generation=3), True), (Fences(generation=9), False)]
+)
+def test_se29_a_close_does_not_wait_for_inputs_that_are_being_prepared(fence: Fences | None, given_up: bool) -> None:
+    driven = running()
+    driven.ask("live", Kind.INPUTS, reference={})
+    driven.answer(0, digest="d")  # the other rank's preparation hangs
+    driven.ask("more", Kind.INPUTS, reference={})
+    driven.ask("end", Kind.CLOSE, fence)
+    if not given_up:
+        assert driven.round is PREPARE
+        return
+    driven.all_answer(RELEASE)
+    driven.all_answer(RELEASE)
+    for name in ("live", "more"):
+        assert (driven.reply(name).result, driven.reply(name).reasons[0].code) == (Result.CANCELLED, "closing")
+    driven.all_answer(RESERVE, PARK, step=5)
+    assert driven.round is CLOSE
+
+
 def test_se9_configure_waits_for_its_inputs_while_steps_go_on_as_long_as_inputs_may_take() -> None:
     driven = running()
     driven.ask("live", Kind.CONFIGURE, values={"lr": 1.0}, inputs={"text": "second"})

@@ -6,7 +6,8 @@ from paritrace.session.commands import LIVE, Body, Command, Kind, Reason, Reply,
 from paritrace.session.coordinator_ends import GONE, await_gone, close_if_all_gone, enter_closing
 from paritrace.session.coordinator_events import Deny, Settle, StartRanks
 from paritrace.session.coordinator_record import COORDINATOR, Known, Phase, Turn, ours
-from paritrace.session.coordinator_rounds import begin, resume
+from paritrace.session.coordinator_rounds import begin, resume, undo
+from paritrace.session.messages import RoundName
 from paritrace.session.rounds import prepares
 from paritrace.session.states import RankState
 
@@ -68,9 +69,18 @@ def proceed(turn: Turn) -> None:
         if command is None or (turn.state.parked and prepares(command.kind, command.body)):
             break
         _take(turn, command)
+    if any(one.kind is Kind.CLOSE and not _fenced(turn, one) for one in turn.state.queue):
+        _give_up_preparing(turn)
     state = turn.state
     if state.under is None and state.parked and state.phase is Phase.READY:
         resume(turn)
+
+
+def _give_up_preparing(turn: Turn) -> None:
+    """A preparation on the host may take half an hour, and has changed nothing: a close does not wait for it."""
+    under = turn.state.under
+    if under is not None and under.name is RoundName.PREPARE:
+        undo(turn, Result.CANCELLED, ours("closing", "a close was asked for while it was prepared"))
 
 
 def _due(turn: Turn) -> Command | None:
