@@ -19,7 +19,7 @@ from paritrace.runs.envelope import ENVELOPE_NAME
 from paritrace.session.checkpoint_records import Manifest
 from paritrace.session.checkpoint_survey import candidates
 from paritrace.session.client import Client
-from paritrace.session.commands import Reason, Reply
+from paritrace.session.commands import Body, Reason, Reply
 from paritrace.session.directory import CAPTURES, FAILURES, SessionRecord
 from paritrace.session.failure import FailureReport
 from paritrace.session.journal import Journal, Line
@@ -207,7 +207,7 @@ def _replies(lines: Sequence[Line]) -> Iterator[Reply]:
 
 
 def _command(line: Line, reply: Reply | None) -> CommandRow:
-    body = line.facts.get("body") or {}
+    body: Body = line.facts.get("body") or {}
     row = CommandRow(
         sequence=line.sequence,
         at=rfc3339(line.unix_ns),
