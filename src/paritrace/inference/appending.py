@@ -140,6 +140,7 @@ def append(
         envelope=envelope_path(place, given=options.envelope, files=options.files),
         gatherings=(*(one.gathering for one in told), _capabilities(told, asking)),
         attachments=tuple(row for one in told for row in one.attachments),
+        marks={path: mark for one in told for path, mark in one.marks.items()},
     )
     return commit(place, asked, Machine(process, options.files, options.clock))
 
@@ -166,6 +167,7 @@ def append_import(
         envelope=envelope_path(place, given=options.envelope, files=options.files),
         gatherings=(gathering, _capabilities([told], Asking(context))),
         attachments=imported.attachments,
+        marks=told.marks,
     )
     return Imports(commit(place, asked, Machine(process, options.files, options.clock)), account)
 

@@ -8,7 +8,7 @@ from msgspec import Struct
 
 from paritrace.errors import EvidenceError, HostError, ParitraceError
 from paritrace.inference.context import Context
-from paritrace.inference.drawing import collected_of, drawn_into, metadata_of
+from paritrace.inference.drawing import Marks, collected_of, drawn_into, marks_of, metadata_of
 from paritrace.inference.gathering import Gathering
 from paritrace.inference.identities import derived_id
 from paritrace.inference.importing import Account, Imported
@@ -53,6 +53,7 @@ class Told(Struct, frozen=True):
     gathering: Gathering
     capability: Capabilities
     attachments: tuple[Reference, ...] = ()
+    marks: Marks = {}  # of files that events were read from, before they were
 
 
 class Asking(Struct, frozen=True):
@@ -82,11 +83,12 @@ def ask(component: Component, collector: EngineAdapter | TraceCollector | None, 
 
 def drawn(imported: Imported, gathering: Gathering, /, *, component: str, context: Context) -> tuple[Told, Account]:
     """Take all of an opened source, its account as the capability event of `component`."""
+    marks = marks_of(imported.attachments)
     account = drawn_into(gathering, imported, of=component)
     names = collected_of(account)
     offered = Collected(events=(), supported=names, enabled=names, collected=names)
     event = capability(context, component=component, offered=offered, metadata=metadata_of(imported, account))
-    return Told(gathering, event, imported.attachments), account
+    return Told(gathering, event, imported.attachments, marks), account
 
 
 def capability(

@@ -16,6 +16,7 @@ from paritrace.evidence.ids import ProcessIdentity
 from paritrace.files import LOCAL, Files
 from paritrace.inference.artifact import Place, require_no_writer
 from paritrace.inference.choosing import Chosen, choose
+from paritrace.inference.drawing import Marks, marks_of
 from paritrace.inference.enveloping import (
     SessionFacts,
     artifact_row,
@@ -48,7 +49,8 @@ class Asked(Struct, frozen=True, kw_only=True):
     """One change of an artifact.
 
     `first_session`: the session whose id the artifact's own attachment bears. `given_up`: bytes that are no events,
-    of a file that was `size_when_read` bytes long; `rows`: attachments that are copied already.
+    of a file that was `size_when_read` bytes long; `rows`: attachments that are copied already. `marks`: of files that
+    events were read from, which are to be the bytes that are registered.
     """
 
     run_id: str
@@ -60,6 +62,7 @@ class Asked(Struct, frozen=True, kw_only=True):
     rows: tuple[Attachment, ...] = ()
     given_up: tuple[Lost, ...] = ()
     size_when_read: int | None = None
+    marks: Marks = {}
 
 
 class Committed(Struct, frozen=True, kw_only=True):
@@ -161,6 +164,7 @@ def _enveloped(before: Envelope | None, asked: Asked, machine: Machine) -> Envel
         reference_row(one, session_id=asked.session.session_id, run_dir=run_dir, files=machine.files)
         for one in asked.attachments
     ]
+    _require_read(asked)
     envelope = with_attachments(envelope, (*rows, *asked.rows))
     named = {key: value for one in asked.gatherings for key, value in one.attachment_ids.items()}
     missing = unregistered(named, envelope)
@@ -171,6 +175,18 @@ def _enveloped(before: Envelope | None, asked: Asked, machine: Machine) -> Envel
             fix="register the trace with the append that brings its events; nothing was appended",
         )
     return envelope
+
+
+def _require_read(asked: Asked) -> None:
+    """Refuse a file that was written since its events were read: its digest would be of other bytes than they are."""
+    now = marks_of(asked.attachments)
+    changed = sorted(path for path, mark in asked.marks.items() if now.get(path) != mark)
+    if changed:
+        raise EvidenceError(
+            f"{changed[0]} was written while it was read",
+            code="changed_while_read",
+            fix="import a copy of it, or import it again once its writer has ended; nothing was appended",
+        )
 
 
 def _require_size(place: Place, expected: int | None, files: Files) -> None:

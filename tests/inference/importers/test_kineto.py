@@ -3,6 +3,7 @@
 import gzip
 import json
 from collections import Counter
+from collections.abc import Generator
 from pathlib import Path
 from typing import Any
 
@@ -10,12 +11,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from paritrace.errors import RequestError
+from paritrace.errors import EvidenceError, Outcome, RequestError
+from paritrace.inference.appending import append_import, init
 from paritrace.inference.clock_marks import Mark
 from paritrace.inference.importers.kineto import KINETO
 from paritrace.inference.importers.kineto_joins import num_innermost, partial_overlaps
-from paritrace.inference.importing import Asked
-from paritrace.inference.records import Activity, ClockAlignment, Iteration, Loss
+from paritrace.inference.importing import Account, Asked, Imported, Scope
+from paritrace.inference.records import Activity, ClockAlignment, Iteration, Loss, Observation
 from paritrace.inference.vocabulary import ActivityKind, Domain, LossReason, LossStatus
 from tests.inference.importers.kineto_reading import DATA, SCOPE, annotation, imported, kernel, launch, written
 
@@ -281,3 +283,31 @@ def test_innermost_spans_hold_no_other(spans: list[tuple[int, int]], moment: int
     repeated = Counter(holding)
     inner = {one for one in repeated if not any(o != one and one[0] <= o[0] and o[1] <= one[1] for o in repeated)}
     assert num_innermost(holding) == sum(repeated[one] for one in inner)
+
+
+@pytest.mark.parametrize("change", ["grows", "is replaced"])
+def test_in10_a_trace_that_is_written_while_it_is_read_is_refused_and_nothing_changes(
+    change: str, tmp_path: Path
+) -> None:
+    """The digest that is registered would be of other bytes than those that the events were read from."""
+    trace, run = tmp_path / "trace.json", tmp_path / "run"
+    trace.write_text('{"traceEvents":[{"ph":"X","cat":"kernel","name":"k","pid":0,"tid":7,"ts":1,"dur":1}]}')
+    init(run, run_id="run")
+    reading = KINETO.open(Asked(path=trace, scope=Scope("run", "inference")))
+
+    def written_meanwhile() -> Generator[Observation, None, Account]:
+        account = yield from reading.events
+        if change == "grows":
+            trace.write_text(trace.read_text() + " ")
+        else:
+            trace.unlink()
+        return account
+
+    kept = [run / name for name in ("run.json", "inference.jsonl", ".inference.jsonl.identities")]
+    before = [path.read_bytes() for path in kept]
+    with pytest.raises(EvidenceError) as refused:
+        append_import(
+            run, Imported(reading.attachments, written_meanwhile()), component="x", run_id="run", session="inference"
+        )
+    assert (refused.value.code, refused.value.outcome) == ("changed_while_read", Outcome.REFUSED)
+    assert [path.read_bytes() for path in kept] == before
