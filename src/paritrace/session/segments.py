@@ -14,6 +14,7 @@ from msgspec import Struct, field, structs
 from msgspec import json as msgspec_json
 
 from paritrace.evidence.digests import sha256_hex
+from paritrace.evidence.plain_json import is_object
 from paritrace.session.commands import Body
 from paritrace.session.journal import Line
 
@@ -261,7 +262,7 @@ def _text(value: Any) -> str | None:
 
 
 def _states(value: Any) -> dict[str, str | None]:
-    return {str(rank): _text(said) for rank, said in value.items()} if isinstance(value, dict) else {}
+    return {str(rank): _text(said) for rank, said in value.items()} if is_object(value) else {}
 
 
 def _number(value: Any, otherwise: int) -> int:

@@ -30,6 +30,7 @@ def prepared_for(task: Task, reference: object, *, besides: tuple[Reason, ...] =
     if place.preparing - {command_id}:  # no method of a workload is called twice at a time
         place.preparing.discard(command_id)
         raise Declined(place.reason("preparation_in_flight", "inputs that were given up are still being prepared"))
+    prepared = None
     try:
         prepared = prepared_set(place, reference)
         if not besides:
@@ -42,7 +43,7 @@ def prepared_for(task: Task, reference: object, *, besides: tuple[Reason, ...] =
         place.abandoned.discard(command_id)
         place.retained.pop(command_id, None)
         besides = (*besides, place.reason("abandoned", "the command was given up meanwhile"))
-    if besides:
+    if besides or prepared is None:
         raise Declined(*besides)
     return Outcome(digest=prepared.digest, notes=prepared.notes, facts=report(prepared))
 
