@@ -4,7 +4,9 @@ from pathlib import Path
 
 import pytest
 
+from paritrace.errors import HostError
 from paritrace.session.chaos.injuries import PROMISES, Injury
+from paritrace.session.chaos.patient import Patient, is_gone
 from paritrace.session.chaos.rehearsing import Plan, rehearse
 from paritrace.session.coordinator.opening_request import Opening
 
@@ -31,3 +33,10 @@ def test_se19_a_promise_that_is_not_kept_is_said(tmp_path: Path) -> None:
     found = rehearse(plan, tmp_path, tell=lambda _: None)
     assert not found.kept
     assert [one.promise.value for one in found.outcomes if not one.kept][-1] == "loads_again"
+
+
+def test_se19_a_workload_that_does_not_start_leaves_no_coordinator(tmp_path: Path) -> None:
+    patient = Patient(Opening(str(tmp_path / "S"), "nothing:Nothing", ranks=1))
+    with pytest.raises(HostError, match="the workload does not start"), patient:
+        raise AssertionError("it has started")
+    assert patient.seconds_until(lambda: is_gone(patient.coordinator()), most=60.0) is not None

@@ -142,7 +142,11 @@ def test_se13_a_rank_whose_control_thread_fails_leaves_and_says_why(
     played = _played(tmp_path, "", "nothing")
     played.built()
     stopping: list[float] = []
-    monkeypatch.setattr("paritrace.session.rank.serving.threading.Timer", lambda seconds, *_: _Never(stopping, seconds))
+
+    def timer(seconds: float, *_: object) -> _Never:
+        return _Never(stopping, seconds)
+
+    monkeypatch.setattr("paritrace.session.rank.serving.threading.Timer", timer)
     monkeypatch.setattr("paritrace.session.rank_machine.step", _raises(RuntimeError("a fault of ours")))
     played.line.say(Halt(1, "whatever"))
     assert played.joined() == ENDED_OTHERWISE

@@ -34,6 +34,14 @@ class Patient:
         self.bounds: dict[str, float] = {}
 
     def __enter__(self) -> Self:
+        try:
+            self._start()
+        except BaseException:  # an interrupt as well: its coordinator is a process of its own, and would stay
+            self.__exit__()
+            raise
+        return self
+
+    def _start(self) -> None:
         status = start_detached(self._opening, tell=lambda _: None)
         if status.state is RankState.ERROR:
             raise HostError(
@@ -43,7 +51,6 @@ class Patient:
                 outcome=Outcome.FAILED,
             )
         self.bounds = {one.name: one.seconds for one in self.client.bounds().bounds}
-        return self
 
     def __exit__(self, *_: object) -> None:
         left = self._pids.values()
