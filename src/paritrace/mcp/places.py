@@ -12,7 +12,7 @@ from paritrace.reports.shelf import KEY_DIGITS, Result, Shelf, key_of, open_shel
 from paritrace.runs.catalog import ARCHIVE_SUFFIX
 from paritrace.runs.envelope import ENVELOPE_NAME
 from paritrace.runs.reading import Run, open_run
-from paritrace.store.opening import is_store
+from paritrace.store.recognising import is_store
 
 
 class Places:

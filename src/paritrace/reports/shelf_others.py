@@ -14,8 +14,8 @@ from paritrace.files import Files
 from paritrace.reports.documents import decoded
 from paritrace.runs.catalog import MAX_DEPTH
 from paritrace.runs.envelope import ENVELOPE_NAME
-from paritrace.store.opening import is_store
 from paritrace.store.problems import in_words
+from paritrace.store.recognising import is_store
 from paritrace.store.status import PublishedRank, status_of
 from paritrace.store.syncing import BATCH_BYTES
 from paritrace.store.targets import open_target

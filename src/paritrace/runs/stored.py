@@ -41,7 +41,7 @@ def is_address(path: Path) -> bool:
 
 def is_published(path: Path, *, files: Files) -> bool:
     """Say whether a path leads into a store, which nobody writes to but the ranks' syncs (ST-24)."""
-    from paritrace.store.opening import is_store
+    from paritrace.store.recognising import is_store
 
     return is_address(path) or is_store(path, files=files)
 
@@ -53,11 +53,11 @@ def stored_folder(path: Path, *, scratch: Path | None, files: Files) -> Scratch 
         EvidenceError: Refused: `damaged_store`, `not_a_store`, `not_a_run`, `mixed_runs`, `bad_archive`.
         HostError: Refused: `disk_full`, and what disk or target say; nothing is left behind.
     """
-    from paritrace.store.opening import old_archive
-
     if is_published(path, files=files):
         return _from_store(address_of(path), {}, scratch=scratch, files=files)
     if path.is_dir() and not files.exists(path / ENVELOPE_NAME):
+        from paritrace.store.opening import old_archive
+
         ranks = rank_folders(path, files=files)
         if ranks:
             return _assembled(lambda: ranks, {}, scratch=scratch, files=files)

@@ -4,8 +4,8 @@ import secrets
 from pathlib import Path
 
 from paritrace.files import LOCAL, TEMPORARY_PREFIX, Files
-from paritrace.store.layout import BUNDLES
 from paritrace.store.legacy import Extracted, archive_at, extract
+from paritrace.store.recognising import is_store
 from paritrace.store.restoring import Restored, discard, require_absent, restore
 from paritrace.store.targets import open_target
 
@@ -42,8 +42,3 @@ def old_archive(source: str, *, files: Files = LOCAL) -> Path | None:
         return None
     path = Path(source).expanduser()
     return None if is_store(path, files=files) else archive_at(path, files=files)
-
-
-def is_store(path: Path, *, files: Files = LOCAL) -> bool:
-    """Say whether a directory holds published bundles."""
-    return files.exists(path / BUNDLES)
