@@ -8,7 +8,7 @@ from typing import Any, NamedTuple, cast
 import numpy as np
 import numpy.typing as npt
 
-from paritrace.compare.digests import Key
+from paritrace.compare.figure_rows import Key
 from paritrace.compare.flows import FromOrigin
 from paritrace.compare.result import Group
 
@@ -53,6 +53,10 @@ class Blames(Mapping[int, Blame]):
         """Say which calls are plain consequences, what each goes back to, and how a blame of one is made."""
         self._anchors[calls] = anchors
         self._follow = follow
+
+    def let_go(self) -> None:
+        """Forget how blames of plain consequences are made, which refers back to them: these have none from then on."""
+        self._follow = None
 
     def anchors(self, calls: Any) -> Any:
         """Of each of these plain consequences the first call, from maker to maker, that is none; -1 of other calls."""

@@ -87,4 +87,4 @@ def _collectives(number: int) -> str:
 
 def _loss_at(of: RankComparison, step: int) -> int:
     """Where the baseline stood when the step's loss was known: collectives of gradients come behind."""
-    return max((at for key, at in of.digests.places[0].items() if key[0] == step and key[2] == "loss"), default=-1)
+    return max(of.digests.sides[0].places(step=step, moment="loss"), default=-1)

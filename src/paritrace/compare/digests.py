@@ -5,50 +5,42 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple, TypeGuard
 
+from paritrace.compare.figure_rows import (
+    Differing,
+    DigestDifference,
+    FigureKeys,
+    FigureRows,
+    Head,
+    Key,
+    Values,
+)
 from paritrace.compare.load import Recorded
 from paritrace.compare.settings import Settings
 from paritrace.evidence.calls import LossMark, StepMark
 from paritrace.evidence.gaps import Gap
 
-Key = tuple[int, int, str, str, str]
-"""Step, micro-batch, moment, group, name."""
-
 BATCH, BATCH_ORDER = "batch", "batch_order"
 
 POSITIONS = frozenset({"sampler", "data_position"})
-
-Figures = dict[Key, str | None]
-
-
-class DigestDifference(NamedTuple):
-    """One figure of a step that differs, in the words it was recorded in."""
-
-    step: int
-    microbatch: int
-    moment: str
-    group: str
-    name: str
-    baseline: str
-    candidate: str
-    at: int = -1  # `left` of the baseline's call before it
-    other_at: int = -1  # and of the candidate's
+GENERATORS = frozenset({"rng"})
 
 
 class Digests(NamedTuple):
     """What both sides recorded per step: keys that agree, keys that differ, keys that only one side could state."""
 
-    equal: set[Key]
-    different: dict[Key, DigestDifference]
-    unknown: set[Key]
-    places: tuple[dict[Key, int], dict[Key, int]] = ({}, {})  # `left` of the call before each figure, by side
+    equal: FigureKeys
+    different: Differing
+    unknown: FigureKeys
+    sides: tuple[FigureRows, FigureRows]  # all that each side recorded
 
     def by_step(self) -> "FiguresByStep":
         """Which groups differ, and which agree anywhere, at each step."""
-        return FiguresByStep(frozenset(self.different), _groups(self.different), _groups(self.equal))
+        different = {head: frozenset(self.different.names(head)) for head in self.different.heads}
+        return FiguresByStep(different, _groups(self.different.heads), _groups(self.equal.heads))
 
     def find(self, step: int, group: str, name: str) -> DigestDifference | None:
         """The first figure of this step and name that differs."""
-        found = [f for f in self.different.values() if (f.step, f.group, f.name) == (step, group, name)]
+        found = [f for f in self.different.of_step(step) if (f.group, f.name) == (group, name)]
         return min(found, key=lambda f: (f.at, f.microbatch), default=None)
 
     def agreed_before(self, found: DigestDifference) -> bool:
@@ -57,21 +49,25 @@ class Digests(NamedTuple):
 
     def first_inside(self) -> int | None:
         """The first step at which a batch, a loss or gradients differ: a state of a later step may follow."""
-        return min((key[0] for key in self.different if key[2] != "begin"), default=None)
+        return min((head[0] for head in self.different.heads if head[2] != "begin"), default=None)
+
+    def first_at_begin(self) -> dict[str, dict[str, int]]:
+        """The first step at whose begin a state differs, by group and name."""
+        found: dict[str, dict[str, int]] = {}
+        for head in sorted(head for head in self.different.heads if head[2] == "begin"):
+            known = found.setdefault(head[3], {})
+            known.update(dict.fromkeys(self.different.names(head) - known.keys(), head[0]))
+        return found
 
     def steps_inside(self) -> set[int]:
         """The steps of which both sides stated anything but the begin, which is also the end of the step before."""
-        return {key[0] for keys in (self.equal, self.different) for key in keys if key[2] != "begin"}
-
-    def different_of(self, step: int | None) -> list[DigestDifference]:
-        """The figures of a step that differ."""
-        return [found for key, found in self.different.items() if key[0] == step]
+        return {head[0] for keys in (self.equal, self.different) for head in keys.heads if head[2] != "begin"}
 
 
 class FiguresByStep(NamedTuple):
     """What the figures of any step come to, told once: a ladder asks for each of many steps."""
 
-    different: frozenset[Key]
+    different: dict[Head, frozenset[str]]  # the names that differ
     differing: dict[int, frozenset[str]]  # step -> groups
     agreeing: dict[int, frozenset[str]]
 
@@ -87,125 +83,117 @@ class FiguresByStep(NamedTuple):
 NO_GROUPS = frozenset[str]()
 
 
-def _groups(keys: Iterable[Key]) -> dict[int, frozenset[str]]:
+def _groups(heads: Iterable[Head]) -> dict[int, frozenset[str]]:
     found: dict[int, set[str]] = {}
-    for step, group in {(key[0], key[3]) for key in keys}:
+    for step, _, _, group in heads:
         found.setdefault(step, set()).add(group)
     return {step: frozenset(groups) for step, groups in found.items()}
 
 
 def compare_digests(baseline: Recorded, candidate: Recorded, *, settings: Settings) -> Digests:
     """Compare the two sides figure by figure; a gap on either side makes the figure unknown."""
-    places: tuple[dict[Key, int], dict[Key, int]] = ({}, {})
-    reading = (
-        settings.seen_from("baseline", baseline.session.rank),
-        settings.seen_from("candidate", candidate.session.rank),
-    )
-    keys: _Keys = {}
     ours, theirs = (
-        _figures(side, own, where, keys)
-        for side, own, where in zip((baseline, candidate), reading, places, strict=True)
+        _figures(side, settings.seen_from(name, side.session.rank))
+        for name, side in (("baseline", baseline), ("candidate", candidate))
     )
-    found = Digests(set(), {}, set(), places)
+    found = Digests(FigureKeys(), Differing((ours, theirs)), FigureKeys(), (ours, theirs))
     summed = (_gradients(ours), _gradients(theirs))
     apart = {step for step in summed[0].keys() | summed[1].keys() if summed[0].get(step) != summed[1].get(step)}
-    equal, different = found.equal.add, found.different
-    for key, left in ours.items():
-        right = theirs.get(key)
-        if left is None or right is None or (key[3] == "grad_norm" and key[0] in apart):
-            found.unknown.add(key)
-        elif left == right:
-            equal(key)
+    for head, names in ours.order:
+        left, right = ours.rows[head], theirs.rows.get(head)
+        if right is None or (head[3] == "grad_norm" and head[0] in apart):
+            found.unknown.add_row(head, names)
+        elif left == right and None not in left.values():
+            found.equal.add_row(head, names)
         else:
-            different[key] = DigestDifference(*key, left, right, places[0][key], places[1][key])
-    found.unknown.update(theirs.keys() - ours.keys())
+            _compare_row(found, head, names, values=(left, right))
+    for head, right in theirs.rows.items():
+        found.unknown.add_row(head, right.keys() - ours.rows.get(head, {}).keys())
     _join_orders(found)
-    for key in {
-        *_idle_generators(found, ours, theirs),
-        *_idle_positions(found),
-        *_ended_generators(found, ours, theirs),
-    }:
-        del found.different[key]
+    for key in {*_idle_generators(found), *_idle_positions(found), *_ended_generators(found)}:
+        found.different.remove(key)
         found.unknown.add(key)
     return found
 
 
-def _gradients(figures: Figures) -> dict[int, frozenset[str]]:
+def _compare_row(found: Digests, head: Head, names: Iterable[str], *, values: tuple[Values, Values]) -> None:
+    """The same for the names of a row that is not wholly equal."""
+    ours, theirs = values
+    both = [(name, ours[name], theirs.get(name)) for name in names]
+    found.unknown.add_row(head, [name for name, left, right in both if left is None or right is None])
+    known = [(name, left, right) for name, left, right in both if left is not None and right is not None]
+    found.equal.add_row(head, [name for name, left, right in known if left == right])
+    found.different.add_row(head, {name: (left, right) for name, left, right in known if left != right})
+
+
+def _gradients(figures: FigureRows) -> dict[int, frozenset[str]]:
     """The gradients with a value, by step: norms over other parameters are sums of unlike things, not comparable."""
     found: dict[int, set[str]] = defaultdict(set)
-    for (step, _, _, group, name), value in figures.items():
-        if group == "gradient" and value is not None:
-            found[step].add(name)
-    return {step: frozenset(names) for step, names in found.items()}
+    for (step, _, _, group), values in figures.rows.items():
+        if group == "gradient":
+            found[step].update(name for name, value in values.items() if value is not None)
+    return {step: frozenset(names) for step, names in found.items() if names}
 
 
 def _join_orders(found: Digests) -> None:
     """Make one figure of a batch's elements and their order: the batch differs if either does."""
-    for keys in (found.equal, found.unknown):
-        keys -= {key for key in keys if key[3] == BATCH_ORDER}
-    for key in [key for key in found.different if key[3] == BATCH_ORDER]:
-        whole = (*key[:3], BATCH, key[4])
-        order = found.different.pop(key)
-        if whole in found.equal:
-            found.equal.remove(whole)
-            found.different[whole] = order._replace(group=BATCH)
+    found.equal.remove_group(BATCH_ORDER)
+    found.unknown.remove_group(BATCH_ORDER)
+    for key in found.different.of_groups((BATCH_ORDER,)):
+        order = found.different[key]
+        found.different.remove(key)
+        if (*key[:3], BATCH, key[4]) in found.equal:
+            found.equal.remove((*key[:3], BATCH, key[4]))
+            found.different.add(order._replace(group=BATCH))
 
 
-def _idle_generators(found: Digests, ours: Figures, theirs: Figures) -> list[Key]:
+def _idle_generators(found: Digests) -> list[Key]:
     """Differing states of generators that no side was seen to draw from: their seeds differ and nothing reads them."""
-    differing = [key for key in found.different if key[3] == "rng"]
-    moved = {name for figures in (ours, theirs) for name in _moved_generators(figures)}
-    return [key for key in differing if key[4] not in moved]
+    moved = {name for figures in found.sides for name in _moved_generators(figures)}
+    return [key for key in found.different.of_groups(GENERATORS) if key[4] not in moved]
 
 
 def _idle_positions(found: Digests) -> list[Key]:
     """Differing states of samplers and loaders in steps whose batches agree: they gave the same data all the same."""
-    other_data = {key[0] for key in found.different if key[3] in (BATCH, BATCH_ORDER)}
-    return [key for key in found.different if key[3] in POSITIONS and key[0] not in other_data]
+    other_data = {head[0] for head in found.different.heads if head[3] in (BATCH, BATCH_ORDER)}
+    return [key for key in found.different.of_groups(POSITIONS) if key[0] not in other_data]
 
 
-def _ended_generators(found: Digests, ours: Figures, theirs: Figures) -> list[Key]:
+def _ended_generators(found: Digests) -> list[Key]:
     """Differing states of generators in a step that one side alone went into.
 
     The begin of a step is taken when its first batch is read, after what was drawn for it; the last one of a session
     is taken when the session ends, before anything was drawn: two moments, of which a difference says nothing.
     """
-    entered = [{key[0] for key in figures if key[2] != "begin"} for figures in (ours, theirs)]
-    return [key for key in found.different if key[3] == "rng" and (key[0] in entered[0]) != (key[0] in entered[1])]
+    entered = [{head[0] for head in figures.rows if head[2] != "begin"} for figures in found.sides]
+    differing = found.different.of_groups(GENERATORS)
+    return [key for key in differing if (key[0] in entered[0]) != (key[0] in entered[1])]
 
 
-def _moved_generators(figures: Figures) -> set[str]:
+def _moved_generators(figures: FigureRows) -> set[str]:
     """The generators whose state changed from one step's begin to another's."""
-    values: dict[str, set[str]] = {}
-    for key, value in figures.items():
-        if key[3] == "rng" and value is not None:
-            values.setdefault(key[4], set()).add(value)
-    return {name for name, seen in values.items() if len(seen) > 1}
+    seen: dict[str, set[str]] = {}
+    for head, values in figures.rows.items():
+        for name, value in values.items() if head[3] in GENERATORS else ():
+            if value is not None:
+                seen.setdefault(name, set()).add(value)
+    return {name for name, values in seen.items() if len(values) > 1}
 
 
-_Keys = dict[tuple[int, int, str, str, tuple[str, ...]], list[Key]]
-"""The keys of a state's figures by what they are made of: both sides share them."""
-
-
-def _figures(side: Recorded, settings: Settings, places: dict[Key, int], known: _Keys) -> Figures:
-    """Every figure of one side; `places` takes up where each stood among the calls."""
-    found: Figures = {}
+def _figures(side: Recorded, settings: Settings) -> FigureRows:
+    """Every figure of one side, with where it stood among the calls."""
+    found = FigureRows()
     spelled: dict[int, tuple[tuple[int, ...], tuple[str, ...]]] = {}
     for state in side.states:
         names = side.state_names[state.names]
         if state.names not in spelled:
             spelled[state.names] = _spelled(names.names, settings)
         where, spellings = spelled[state.names]
-        num_values = bisect_left(where, len(state.values))
-        row = (state.step, state.microbatch, state.moment, names.group, spellings[:num_values])
-        keys = known.get(row)
-        if keys is None:
-            keys = known[row] = [(*row[:4], name) for name in row[4]]
-        values = [state.values[place] for place in where[:num_values]]
-        found |= zip(keys, values if _all_texts(values) else map(_value, values), strict=True)
-        places |= dict.fromkeys(keys, side.stood_at[id(state)])
+        values = [state.values[place] for place in where[: bisect_left(where, len(state.values))]]
+        row = zip(spellings, values if _all_texts(values) else map(_value, values), strict=False)
+        found.add((state.step, state.microbatch, state.moment, names.group), dict(row), at=side.stood_at[id(state)])
     for mark, key, value in _marks(side):
-        found[key], places[key] = _value(value), side.stood_at[id(mark)]
+        found.add(key[:4], {key[4]: _value(value)}, at=side.stood_at[id(mark)])
     return found
 
 

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Sequence
 from functools import partial
 from typing import NamedTuple
+from weakref import ref
 
 from msgspec.structs import replace
 
@@ -108,9 +109,12 @@ def _one_by_one(runs: tuple[Run, Run], pairs: Sequence[Pair], settings: Settings
             found.done.append(done(of, envelopes, settings=settings, tells_changes=pair is teller))
             num_calls += len(of.sides.baseline.calls) + len(of.sides.candidate.calls)
             found.rows.append(RankRows(again, kept=of if num_calls <= CALLS_KEPT else None))
-            del of  # before the next is made: memory holds one that is not kept
             if num_calls > CALLS_KEPT:
-                gc.collect()  # it refers back to itself
+                of.origins.blames.let_go()
+            held = ref(of.sides.baseline.calls)
+            del of  # before the next is made: memory holds one that is not kept
+            if num_calls > CALLS_KEPT and held() is not None:
+                gc.collect()  # something of it refers back to it; looking for that goes through everything in memory
     return found
 
 

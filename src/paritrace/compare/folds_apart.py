@@ -100,8 +100,8 @@ def _placed(placement: Placement) -> _Placed:
 def set_apart(found: Digests, how: Apart) -> None:
     """Take back, in place, the differences of figures that the two ranks do not share: they are unknown here."""
     groups = {Apart.NO: frozenset[str](), Apart.STATES: STATES, Apart.ALL: FIGURES}[how]
-    for key in [key for key in found.different if key[3] in groups]:
-        del found.different[key]
+    for key in found.different.of_groups(groups):
+        found.different.remove(key)
         found.unknown.add(key)
 
 

@@ -98,7 +98,7 @@ def _idle(rank: RankComparison, *, backwards: bool) -> frozenset[int]:
 def first_differing_step(rank: RankComparison) -> int | None:
     """The first step of a rank at which a call, a loss, a norm or a state differs."""
     compared = rank.digests.steps_inside()
-    steps = {_made_in(key, compared) for key in {key[:4] for key in rank.digests.different}}
+    steps = {_made_in(key, compared) for key in rank.digests.different.heads}
     steps |= {rank.sides.baseline.recorded.contexts[context].step for context in differing_contexts(rank)}
     return min(steps, default=None)
 
@@ -222,8 +222,9 @@ def _sized(rank: RungFacts, mark: Mark, step: int, *groups: str) -> Mark:
     """What an envelope says of states that differ in bits: inside only where it judges every one of them."""
     if mark is not Mark.BEYOND or rank.judged is None:
         return mark
-    differing = [key for key in rank.figures.different if key[0] == step and key[3] in groups]
-    found = [rank.judged.states.get(state_place(key[0], key[1], key[3], key[4])) for key in differing]
+    differing = [(h, names) for h, names in rank.figures.different.items() if h[0] == step and h[3] in groups]
+    places = [state_place(head[0], head[1], head[3], name) for head, names in differing for name in names]
+    found = [rank.judged.states.get(place) for place in places]
     if any(excess is not None and excess.beyond for excess in found):
         return Mark.BEYOND
     return Mark.INSIDE if found and None not in found else Mark.UNDETERMINED

@@ -11,7 +11,8 @@ from paritrace.compare.agreement import Agreements, Sides
 from paritrace.compare.blames import PRECEDENCE, Blame, Blames, Numbers, Origins, Root
 from paritrace.compare.call_columns import CallColumns
 from paritrace.compare.collective_origins import UnlikeCollectives
-from paritrace.compare.digests import DigestDifference, Digests
+from paritrace.compare.digests import Digests
+from paritrace.compare.figure_rows import DigestDifference
 from paritrace.compare.flows import UNKNOWN, FromCall, FromOrigin, FromUncompared, Source, Views, source_at
 from paritrace.compare.input_sources import OTHERWISE, input_sources
 from paritrace.compare.lookups import compact, looked_up
@@ -52,10 +53,7 @@ class _Search:
         self._unlike_collectives = UnlikeCollectives(sides)
         self._steps_with_operators = sides.baseline.steps_with_operators() | sides.candidate.steps_with_operators()
         self._first_inside = digests.first_inside()
-        self._first_of_state: dict[tuple[str, str], int] = {}
-        for step, _, moment, group, name in digests.different:
-            if moment == "begin" and step <= self._first_of_state.get((group, name), step):
-                self._first_of_state[group, name] = step
+        self._first_of_state = digests.first_at_begin()
         self._inputs = input_sources(sides, verdicts.verdicts)
         self._ids = calls.values("id")
         pairing = sides.pairing
@@ -127,13 +125,13 @@ class _Search:
     def _blame_states(self) -> None:
         """Of the first step at which a figure differs: those that unpaired calls may have written, not told already."""
         different = self._digests.different
-        first = min((key[0] for key in different), default=-1)
+        first = min((head[0] for head in different.heads), default=None)
         order = self._found.blames.order
         told = int(self._sides.baseline.calls.values("left")[int(order[0])]) if len(order) else None
-        for key, found in different.items():
-            new = key[0] == first and (told is None or found.at < told)
+        for found in different.of_step(first):
+            new = told is None or found.at < told
             if new and (blame := self._of_writers(found)) is not None:
-                self._found.states[key] = blame
+                self._found.states[found[:5]] = blame
 
     def _note(self, i: int, blame: Blame) -> None:
         if blame.group not in (Group.PROPAGATES, Group.CONTAINS):
@@ -475,7 +473,7 @@ class _Search:
 
     def _first_difference_of(self, origin: FromOrigin) -> int | None:
         """The first step at whose begin this named state differs, None if the inventories do not show it."""
-        return self._first_of_state.get((STATEFUL.get(origin.kind, ""), origin.name))
+        return self._first_of_state.get(STATEFUL.get(origin.kind, ""), {}).get(origin.name)
 
     def _output_differs(self, i: int) -> bool:
         verdict = self._verdicts.verdicts.get(i)

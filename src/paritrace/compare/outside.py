@@ -2,10 +2,9 @@
 
 from collections.abc import Iterator
 from itertools import chain
-from operator import itemgetter
 from typing import NamedTuple
 
-from paritrace.compare.digests import DigestDifference
+from paritrace.compare.figure_rows import DigestDifference
 from paritrace.compare.flows import FromOrigin
 from paritrace.compare.lookups import Numbers, distinct, looked_up
 from paritrace.compare.ranks import RankComparison
@@ -84,7 +83,7 @@ def differing_contexts(of: RankComparison) -> list[int]:
 
 def unexplained(of: RankComparison) -> list[DigestDifference]:
     """The figures of the earliest moment that differs when no call differed before it, in order of their names."""
-    figures = of.digests.different_of(min(map(itemgetter(0), of.digests.different), default=None))
+    figures = of.digests.different.of_step(min((head[0] for head in of.digests.different.heads), default=None))
     earliest = min(map(moment_of_figure, figures), default=None)
     if earliest is None:
         return []
@@ -105,8 +104,8 @@ def stands_first(of: RankComparison, found: DigestDifference) -> bool:
     """Whether a figure is what a run begins with: calls before it set the run up and are no part of a step."""
     if found.moment != "begin":
         return False
-    keys = chain(of.digests.equal, of.digests.different)
-    return found.step == min(key[0] for key in keys if key[2] == "begin")
+    heads = chain(of.digests.equal.heads, of.digests.different.heads)
+    return found.step == min(head[0] for head in heads if head[2] == "begin")
 
 
 def _explains(of: RankComparison, i: int) -> bool:

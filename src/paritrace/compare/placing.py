@@ -6,8 +6,8 @@ from typing import NamedTuple
 from paritrace.compare.blames import Blame, Root
 from paritrace.compare.collective_words import FoundCollective
 from paritrace.compare.describe import pair_difference, region_difference
-from paritrace.compare.digests import DigestDifference
 from paritrace.compare.envelope import Excess
+from paritrace.compare.figure_rows import DigestDifference
 from paritrace.compare.flows import FromCall, source_of
 from paritrace.compare.gains import Gain
 from paritrace.compare.outside import (

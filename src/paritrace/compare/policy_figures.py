@@ -5,7 +5,8 @@ from collections.abc import Iterator
 from fnmatch import fnmatchcase
 from math import isfinite
 
-from paritrace.compare.digests import Digests, Key
+from paritrace.compare.digests import Digests
+from paritrace.compare.figure_rows import Key
 from paritrace.compare.load import Recorded
 from paritrace.compare.policy import ConfigValue, RulePlace, StatesAgree, StepValue, Tally
 from paritrace.compare.ranks import RankComparison

@@ -124,8 +124,8 @@ def _without_rows(side: Recorded) -> frozenset[str]:
 
 
 def _last(of: RankComparison) -> Moment | None:
-    step = max((key[0] for key in of.digests.different), default=None)
-    figures = [moment_of_figure(found) for found in of.digests.different_of(step)]
+    step = max((head[0] for head in of.digests.different.heads), default=None)
+    figures = [moment_of_figure(found) for found in of.digests.different.of_step(step)]
     latest = last_call(of)
     return max(figures if latest is None else [*figures, latest], default=None)
 

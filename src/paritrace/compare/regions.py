@@ -48,7 +48,9 @@ class Regions:
 
     @cached_property
     def _states(self) -> set[tuple[int, str, str]]:
-        return {(key[0], key[3], key[4]) for key in self.digests.different if key[2] == "begin"}
+        different = self.digests.different
+        begins = [head for head in different.heads if head[2] == "begin"]
+        return {(head[0], head[3], name) for head in begins for name in different.names(head)}
 
     def of(self, side: int, index: int) -> int:
         """The stretch that an unpaired call belongs to, -1 if none."""

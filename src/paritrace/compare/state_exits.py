@@ -5,10 +5,10 @@ from collections.abc import Iterator
 
 from msgspec.structs import replace
 
-from paritrace.compare.digests import DigestDifference
 from paritrace.compare.draws import state_place
 from paritrace.compare.envelope import Excess
 from paritrace.compare.exits import Judged
+from paritrace.compare.figure_rows import DigestDifference
 from paritrace.compare.outside import figure_difference, moment_of_figure
 from paritrace.compare.placing import Placed
 from paritrace.compare.ranks import RankComparison
@@ -60,7 +60,7 @@ def _forward_or_loss_is_out(judged: Judged, step: int) -> bool:
 
 def _gradients_are_inside(of: RankComparison, judged: Judged, step: int) -> bool:
     """Whether the gradients of a step were compared, and each that differs is judged and inside."""
-    differing = [figure for figure in of.digests.different.values() if figure.step == step and figure.group == GRADIENT]
+    differing = [figure for figure in of.digests.different.of_step(step) if figure.group == GRADIENT]
     found = [judged.states.get(state_place(step, each.microbatch, GRADIENT, each.name)) for each in differing]
     seen = differing or of.digests.by_step().agrees(step, GRADIENT)
     return bool(seen) and all(excess is not None and not excess.beyond for excess in found)

@@ -3,7 +3,8 @@
 from typing import assert_never
 
 from paritrace.compare.agreement import Sides
-from paritrace.compare.digests import DigestDifference, Digests
+from paritrace.compare.digests import Digests
+from paritrace.compare.figure_rows import DigestDifference
 from paritrace.compare.flows import FromCall, FromOrigin, FromUncompared, Source
 
 

@@ -5,7 +5,8 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from paritrace.compare.agreement import Sides
-from paritrace.compare.digests import DigestDifference, Digests
+from paritrace.compare.digests import Digests
+from paritrace.compare.figure_rows import DigestDifference
 from paritrace.compare.flows import FromOrigin, source_of
 from paritrace.compare.sites import place_of
 from paritrace.compare.translate import Side
@@ -45,13 +46,13 @@ def told_writers(sides: Sides, found: DigestDifference, writers: Writers) -> str
 
 def _window(digests: Digests, found: DigestDifference, side: int) -> tuple[int, int]:
     """From when the state was seen last to when it differs, in this side's sequence numbers."""
-    places = digests.places[side]
+    figures = digests.sides[side]
     if found.moment == "begin":
-        earlier = (found.step - 1, 0, "begin", found.group, found.name)
-        return places.get(earlier, -1), (found.at, found.other_at)[side]
+        earlier = figures.place((found.step - 1, 0, "begin", found.group), found.name)
+        return earlier, (found.at, found.other_at)[side]
     now = (found.at, found.other_at)[side]
-    losses = [at for key, at in places.items() if key[0] == found.step and key[2] == "loss" and at < now]
-    return max(losses, default=-1), now
+    losses = figures.places(step=found.step, moment="loss")
+    return max((at for at in losses if at < now), default=-1), now
 
 
 def _writers(side: Side, partners: Sequence[int], found: DigestDifference, window: tuple[int, int]) -> Iterator[int]:
