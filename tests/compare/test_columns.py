@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from paritrace.compare.call_columns import CallColumns
-from paritrace.compare.detail_store import DetailStore
+from paritrace.compare.detail_store import PLAIN_BYTES, DetailStore
 from paritrace.compare.lookups import IdIndex, distinct, looked_up, pairs_of
 from paritrace.compare.sample_store import SampleStore
 from paritrace.compare.verdicts import Verdict, Verdicts
@@ -82,12 +82,15 @@ def test_numbers_beyond_64_bits_are_refused_and_nothing_is_taken() -> None:
 @settings(suppress_health_check=[HealthCheck.too_slow], deadline=None, max_examples=30)  # also on a busy machine
 @given(st.lists(detail_rows, max_size=8))
 def test_of_two_summaries_of_a_slot_the_later_one_counts(details: list[Detail]) -> None:
-    found = DetailStore()
-    for detail in details:
-        found.take(detail)
     wanted = {(one.call, one.side, one.slot): one for one in details}
-    assert {key: found.get(key) for key in found} == wanted
-    assert found.get((1 << 50, "i", 0)) is None
+    for plain_bytes in (0, 1000, PLAIN_BYTES):  # all are packed, those behind some, and none
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr("paritrace.compare.detail_store.PLAIN_BYTES", plain_bytes)
+            found = DetailStore()
+            for detail in details:
+                found.take(detail)
+        assert {key: found.get(key) for key in found} == wanted
+        assert found.get((1 << 50, "i", 0)) is None
 
 
 @settings(suppress_health_check=[HealthCheck.too_slow], deadline=None, max_examples=30)  # also on a busy machine

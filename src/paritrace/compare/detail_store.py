@@ -1,4 +1,4 @@
-"""The full summaries of one session, packed: each is unpacked when somebody asks for it (CP-17)."""
+"""The full summaries of one session, the many of a long one packed: each is read when somebody asks for it (CP-17)."""
 
 from bisect import bisect_right
 from collections.abc import Iterator, Mapping, Sequence
@@ -15,6 +15,7 @@ from paritrace.evidence.line_blocks import DetailLines
 
 PACKED = 256  # summaries in one block: unpacking takes some 100 us, and 32 blocks of 200 KB are kept unpacked
 BLOCKS_KEPT = 32
+PLAIN_BYTES = 32 << 20  # summaries of so many bytes are kept as they are: packing those of 200,000 calls took a twelfth
 SIDES = ("i", "o")
 MOST_CALL, MOST_SLOT = 1 << 62, 1 << 31  # beyond them, a summary is kept by itself
 Key = tuple[int, str, int]
@@ -25,7 +26,8 @@ class DetailStore(Mapping[Key, Detail]):
     """Summaries by call id, side and slot; of two for the same slot the later one counts."""
 
     def __init__(self) -> None:
-        self._blocks: list[bytes] = []  # lines of JSON, compressed
+        self._blocks: list[bytes | Sequence[bytes]] = []  # lines of JSON: compressed, or as they came
+        self._plain = 0  # bytes that are kept as they came
         self._starts: list[int] = []  # the number of arrival of the first summary of each block
         self._size = 0
         self._growing: list[tuple[Numbers, Numbers, Numbers]] = []
@@ -33,7 +35,7 @@ class DetailStore(Mapping[Key, Detail]):
         self._order = self._sorted = _NOTHING
         self._ids: memoryview[int] = _NOTHING.data  # of `_sorted`
         self._odd: dict[Key, Detail] = {}  # what does not fit the columns
-        self._unpacked = lru_cache(maxsize=BLOCKS_KEPT)(self._unpack)
+        self._unpacked = lru_cache(maxsize=BLOCKS_KEPT)(_unpack)
 
     def take(self, detail: Detail) -> None:
         """Append a summary."""
@@ -59,15 +61,21 @@ class DetailStore(Mapping[Key, Detail]):
         if not len(details):
             return
         self._growing.append((details.calls, details.slots, details.degenerate))
-        compressor = zstandard.ZstdCompressor(level=1)
-        for start in range(0, len(details), PACKED):
-            self._starts.append(self._size + start)
-            packed = compressor.compress(b"\n".join(details.lines[start : start + PACKED]))
-            self._blocks.append(bytes(memoryview(packed)))  # a copy: the other one holds three times its length
+        num_bytes = sum(map(len, details.lines))
+        if self._plain + num_bytes <= PLAIN_BYTES:
+            self._starts.append(self._size)
+            self._blocks.append(details.lines)
+            self._plain += num_bytes
+        else:
+            self._pack(details.lines)
         self._size += len(details)
 
-    def _unpack(self, block: int) -> list[bytes]:
-        return zstandard.ZstdDecompressor().decompress(self._blocks[block]).split(b"\n")
+    def _pack(self, lines: Sequence[bytes]) -> None:
+        compressor = zstandard.ZstdCompressor(level=1)
+        for start in range(0, len(lines), PACKED):
+            self._starts.append(self._size + start)
+            packed = compressor.compress(b"\n".join(lines[start : start + PACKED]))
+            self._blocks.append(bytes(memoryview(packed)))  # a copy: the other one holds three times its length
 
     def degenerate(self, calls: Numbers) -> list[tuple[int, int]]:
         """Index in `calls` (rising ids) and slot of every degenerate input."""
@@ -103,7 +111,9 @@ class DetailStore(Mapping[Key, Detail]):
 
     def _at(self, which: int) -> Detail:
         block = bisect_right(self._starts, which) - 1
-        return _decoder.decode(self._unpacked(block)[which - self._starts[block]])
+        kept = self._blocks[block]
+        lines = self._unpacked(kept) if isinstance(kept, bytes) else kept
+        return _decoder.decode(lines[which - self._starts[block]])
 
     def get(self, key: Key, default: Any = None) -> Any:
         """As of a dict; most slots have no summary, and that is found soon."""
@@ -148,6 +158,10 @@ class DetailStore(Mapping[Key, Detail]):
 
     def __bool__(self) -> bool:
         return bool(self._size or self._odd)
+
+
+def _unpack(block: bytes) -> list[bytes]:
+    return zstandard.ZstdDecompressor().decompress(block).split(b"\n")
 
 
 def _is_plain(detail: Detail) -> bool:
