@@ -20,9 +20,9 @@ TIMEOUT_SECONDS = 240  # compiling takes 4 s on a quiet machine
 PROGRAM = """
 import sys
 from pathlib import Path
-from paritrace.evidence.line_blocks import Tables
+from paritrace.evidence.line_blocks import Tables, whole
 block = Path(sys.argv[1]).read_bytes()
-found = Tables().apart(block)
+found = Tables().apart(whole(block))
 print(None if found is None else len(found.calls), "numba" in sys.modules)
 """
 

@@ -72,14 +72,20 @@ class CallColumns(Sequence[Call]):
         self.extend(batch_of(found))
 
     def extend(self, batch: CallBatch) -> None:
-        """Append calls that are columns already; `odd` says 0 or what `_bits` of these columns gave."""
+        """Append calls that are columns already; `odd` says 0, or what `_bits` gave, or its own gaps."""
+        if batch.odd_values:
+            own = np.array([PLAIN, *map(self._odd, batch.odd_values)])
+            batch = CallBatch({**batch.columns, "odd": own[batch.columns["odd"]]})
+        if len(batch) >= JOINED:
+            self._join()  # what came before stays before it
         self._waiting.append(batch)
         self._num_waiting += len(batch)
         if self._num_waiting >= JOINED:
             self._join()
 
     def _join(self) -> None:
-        self._growing.append(joined(self._waiting or [NO_CALLS]))
+        if self._waiting:
+            self._growing.append(joined(self._waiting))
         self._waiting, self._num_waiting = [], 0
 
     def _bits(self, bits: Sequence[Bits]) -> tuple[Sequence[int], Sequence[int]]:
@@ -100,8 +106,9 @@ class CallColumns(Sequence[Call]):
     def settle(self) -> None:
         """Bring the calls into the order of their ids; nothing is taken in after that."""
         self._join()
-        columns = {name: np.concatenate([batch.columns[name] for batch in self._growing]) for name in COLUMNS}
-        self._growing = []
+        growing = self._growing or [NO_CALLS]
+        columns = {name: np.concatenate([batch.columns[name] for batch in growing]) for name in COLUMNS}
+        self._growing = growing = []
         order = np.argsort(columns["id"], kind="stable")
         self._adopt(columns, None if bool((order[1:] > order[:-1]).all()) else order)
 
@@ -112,7 +119,7 @@ class CallColumns(Sequence[Call]):
         if order is not None:
             slots = _runs(first[:-1][order], counts[order])
             for name in list(columns):
-                columns[name] = columns[name][slots if name in OF_SLOTS else order]
+                columns[name] = columns[name].take(slots if name in OF_SLOTS else order)
             first = np.concatenate(([0], np.cumsum(counts[order])))
         columns["first"] = first = first.astype(np.int32 if first[-1] < 1 << 31 else np.int64)
         columns["middle"] = (first[:-1] + columns["inputs"]).astype(first.dtype)
@@ -132,7 +139,7 @@ class CallColumns(Sequence[Call]):
         odd = [place for place, value in enumerate(self.odd_values, 1) if isinstance(value, Gap) and value.gap is gap]
         places = np.flatnonzero(np.isin(self._columns["odd"], odd)) if odd else np.array([], np.int64)
         owners = np.searchsorted(self._columns["first"], places, side="right") - 1
-        found: list[int] = np.unique(owners[places >= self._columns["middle"][owners]]).tolist()
+        found: list[int] = distinct(owners[places >= self._columns["middle"][owners]]).tolist()
         return found
 
     def replace_outputs(self, index: int, bits: Sequence[Bits]) -> None:
@@ -177,8 +184,8 @@ class CallColumns(Sequence[Call]):
         made = self._columns["source"][start:end] == self._values["id"][index]
         slots = np.flatnonzero(made & (self._columns["output"][start:end] != FROM_ORIGIN)) + start
         owners = np.searchsorted(first[index:until], slots, side="right") - 1 + index
-        found: list[int] = np.unique(owners[slots < self._columns["middle"][owners]]).tolist()
-        return found
+        inputs: list[int] = owners[slots < self._columns["middle"][owners]].tolist()
+        return list(dict.fromkeys(inputs))
 
     def bits_at(self, place: int) -> Bits:
         """The bits of a slot as they were recorded."""

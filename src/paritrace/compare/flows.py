@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from paritrace.compare.lookups import distinct
 from paritrace.compare.translate import Side
 from paritrace.evidence.call_batches import FROM_ORIGIN
 from paritrace.evidence.calls import Flag, Origin, OriginKind, Slot
@@ -101,5 +102,5 @@ def _drawing(side: Side) -> list[int]:
     calls = side.calls
     slots = np.flatnonzero((calls.column("output") == FROM_ORIGIN) & np.isin(calls.column("source"), generators))
     owners = np.searchsorted(calls.column("first"), slots, side="right") - 1
-    found: list[int] = np.unique(owners[slots < calls.column("middle")[owners]]).tolist()
+    found: list[int] = distinct(owners[slots < calls.column("middle")[owners]]).tolist()
     return found

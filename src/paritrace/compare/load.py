@@ -164,7 +164,7 @@ def _take_block(found: Recorded, block: Block[Record | Loss], settings: Settings
 def _keep_columns(found: Recorded, calls: CallBatch, settings: Settings) -> None:
     if settings.steps is not None:
         contexts = calls.columns["context"]
-        known = ((c, found.contexts.get(c)) for c in np.unique(contexts).tolist())
+        known = ((c, found.contexts.get(c)) for c in distinct(contexts).tolist())
         unwanted = [c for c, at in known if at and not settings.takes_step(at.step)]
         if unwanted:
             calls = calls.where(~np.isin(contexts, unwanted))

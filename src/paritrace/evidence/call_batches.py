@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from paritrace.evidence.calls import Call
+from paritrace.evidence.gaps import CaptureGap, Gap
 
 CALL_START = b'["c",'
 CALL_FIELDS = tuple(name for name in Call.__struct_fields__ if name not in ("inputs", "outputs"))
@@ -33,10 +34,12 @@ class CallBatch:
     """Calls as columns: one number per call of `CALL_FIELDS`, and how many `inputs` and `outputs` it has.
 
     One number per slot, inputs before outputs: `name`, `kind`, `bits` (the fingerprint as a number), `odd` (0, or a
-    number that the taker gave to bits that are none), `source` and `output` (`FROM_ORIGIN`: an origin's id), `how`.
+    number that the taker gave to bits that are none; 1 + place in `odd_values` where these are given), `source` and
+    `output` (`FROM_ORIGIN`: an origin's id), `how`.
     """
 
     columns: Mapping[str, Numbers]
+    odd_values: Sequence[Gap[CaptureGap]] = ()
 
     def __len__(self) -> int:
         return len(self.columns["id"])
@@ -44,23 +47,29 @@ class CallBatch:
     def where(self, wanted: Numbers) -> "CallBatch":
         """Only the calls of which `wanted` is true."""
         slots = np.repeat(wanted, self.columns["inputs"].astype(np.int64) + self.columns["outputs"])
-        return CallBatch({name: column[slots if name in OF_SLOTS else wanted] for name, column in self.columns.items()})
+        columns = {name: column[slots if name in OF_SLOTS else wanted] for name, column in self.columns.items()}
+        return CallBatch(columns, self.odd_values)
 
 
 def joined(batches: Sequence[CallBatch]) -> CallBatch:
     """All calls of the batches, in their order; whole numbers in as few bytes as hold them."""
-    columns = {name: np.concatenate([batch.columns[name] for batch in batches]) for name in COLUMNS}
+    if len(batches) == 1:
+        columns = batches[0].columns
+    else:
+        columns = {name: np.concatenate([batch.columns[name] for batch in batches]) for name in COLUMNS}
     return CallBatch({name: column if name == "bits" else narrow(column) for name, column in columns.items()})
 
 
 def narrow(column: Numbers) -> Numbers:
-    """The same whole numbers in as few bytes as hold them."""
+    """The same whole numbers in as few bytes as hold them, copied only where they get narrower."""
+    if column.dtype == WIDTHS[0]:
+        return column
     low, high = (int(column.min()), int(column.max())) if len(column) else (0, 0)
     for width in WIDTHS:
         bounds = np.iinfo(width)
         if bounds.min <= low and high <= bounds.max:
-            return column.astype(width)
-    return column.astype(np.int64)
+            return column.astype(width, copy=False)
+    return column.astype(np.int64, copy=False)
 
 
 NO_CALLS = CallBatch({name: np.array([], np.uint64 if name == "bits" else np.int8) for name in COLUMNS})

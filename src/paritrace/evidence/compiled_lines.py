@@ -13,7 +13,7 @@ from paritrace.evidence.call_batches import FROM_ORIGIN
 
 CALL_NUMBERS = 15  # fields of a call before its slots
 BITS_DIGITS, MOST_DIGITS, MOST_EXPONENT = 16, 18, 290
-QUOTE, COMMA, MINUS, DOT, ZERO, NINE, OPEN, CLOSE, BRACE, NEWLINE = (ord(char) for char in '",-.09[]{\n')
+QUOTE, COMMA, MINUS, DOT, ZERO, NINE, OPEN, CLOSE, BRACE, END_BRACE, NEWLINE = (ord(char) for char in '",-.09[]{}\n')
 CALL, DETAIL, SAMPLES, FALSE, TRUE, NULL, INPUT, OUTPUT, EXPONENT, CAPITAL = (ord(char) for char in "cdtftnioeE")
 FIRST_LETTER, LAST_LETTER, UNDERSCORE = (ord(char) for char in "az_")
 TAKEN, OTHERWISE = 0, 1
@@ -21,6 +21,8 @@ I64, U64 = np.int64, np.uint64
 NOTHING = 16
 _NIBBLES = np.full(256, NOTHING, np.uint8)  # of each byte its value as a lower-case hex digit
 _NIBBLES[[*b"0123456789abcdef"]] = np.arange(16)
+_GAP = np.frombuffer(b'{"gap":"', np.uint8)  # what stands where bits are not known, before the reason
+LONGEST_GAP, OF_LENGTH = 255, 8  # bytes of a reason, and the bits that hold its length
 _TABLES = "CPointer(int64), CPointer(uint64), int64, CPointer(int64), CPointer(int64), CPointer(int64), CPointer(int64)"
 SIGNATURE = f"int64(CPointer(uint8), int64, CPointer(int64), int64, {_TABLES})"
 cached = njit(nogil=True, error_model="numpy")
@@ -101,6 +103,33 @@ def _number(data: Any, at: Any) -> Any:
 
 
 @cached
+def _word(data: Any, at: Any) -> Any:
+    """The number of 16 quoted hex digits, and where they end; -1 where they are anything else."""
+    word, seen = U64(0), np.uint8(0)
+    for place in range(at + 1, at + 1 + BITS_DIGITS):
+        digit = _NIBBLES[data[place]]
+        seen |= digit
+        word = (word << U64(4)) | U64(digit)
+    at += BITS_DIGITS + 1
+    return word, (at + 1 if seen < NOTHING and data[at] == QUOTE else -1)
+
+
+@cached
+def _gap(data: Any, at: Any) -> Any:
+    """Where the reason of a gap without more detail stands, and where the gap ends; -1 where it is anything else."""
+    for place in range(len(_GAP)):
+        if data[at + place] != _GAP[place]:
+            return I64(0), -1
+    first = at + len(_GAP)
+    end = first
+    while FIRST_LETTER <= data[end] <= LAST_LETTER or data[end] == UNDERSCORE:
+        end += 1
+    if end == first or end - first > LONGEST_GAP or data[end] != QUOTE or data[end + 1] != END_BRACE:
+        return I64(0), -1
+    return I64(first << OF_LENGTH | (end - first)), end + 2
+
+
+@cached
 def _slots(data: Any, at: Any, slots: Any, bits: Any, room: Any, count: Any) -> Any:
     """Take one list of slots: where it ends, and how many slots there are by then; -1 where it is anything else."""
     if data[at] != OPEN:
@@ -117,20 +146,15 @@ def _slots(data: Any, at: Any, slots: Any, bits: Any, room: Any, count: Any) -> 
                 return -1, count
             slots[field * room + count] = value
         at += 1
-        if data[at] != QUOTE:
+        word, gap = U64(0), I64(0)
+        if data[at] == QUOTE:
+            word, at = _word(data, at)
+        else:
+            gap, at = _gap(data, at)
+        if at < 0 or data[at] != COMMA:
             return -1, count
-        word, seen = U64(0), np.uint8(0)
-        for place in range(at + 1, at + 1 + BITS_DIGITS):
-            digit = _NIBBLES[data[place]]
-            seen |= digit
-            word = (word << U64(4)) | U64(digit)
-        if seen >= NOTHING:
-            return -1, count
-        bits[count] = word
-        at += BITS_DIGITS + 1
-        if data[at] != QUOTE or data[at + 1] != COMMA:
-            return -1, count
-        at += 2
+        bits[count], slots[5 * room + count] = word, gap
+        at += 1
         if data[at] == OPEN:
             value, at = _integer(data, at + 1)
             if at < 0 or data[at] != COMMA:
@@ -292,7 +316,8 @@ def taken_apart(
 
     Args:
         calls: one row for each of `CALL_NUMBERS` fields and of the numbers of inputs and outputs, of `lines` numbers.
-        slots: rows of `room` numbers: name, kind, source, output (`FROM_ORIGIN`: an origin's id), how; `bits` besides.
+        slots: rows of `room` numbers: name, kind, source, output (`FROM_ORIGIN`: an origin's id), how, and for a gap
+            in place of bits where its reason stands: its place and, in `OF_LENGTH` bits, its length; `bits` besides.
         details: call, 2 * slot + side, degenerate, start and end of the line, calls before it; rows of `lines`.
         samples: start and end of the line, calls before it; rows of `lines`.
         others: the same of any other line.

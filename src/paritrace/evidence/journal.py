@@ -15,7 +15,7 @@ from paritrace.evidence.call_batches import CALL_START, CallBatch, decode_calls
 from paritrace.evidence.calls import FORMAT, VERSION, Call, Detail, EndMark, JournalHeader, State, StateSamples
 from paritrace.evidence.codec import BOM, OBJECT_START, ROW_START, Record, Unknown
 from paritrace.evidence.faults import Fault, FaultKind, may_hold_long_integer
-from paritrace.evidence.line_blocks import NO_DETAILS, DetailLines, Tables, pays_off
+from paritrace.evidence.line_blocks import NO_DETAILS, DetailLines, Tables, Window, pays_off, whole
 from paritrace.evidence.versions import Reading, reading_of
 
 __all__ = ["Account", "Block", "JournalReader", "Loss", "LossReason"]
@@ -82,31 +82,36 @@ class JournalReader:
 
     def batches(self) -> Iterator[Items]:
         """Yield the same in batches of one chunk each: less to do per record."""
-        return self._read(self._fast)
+        return self._read(self._fast, self._fast)
 
     def blocks(self) -> Iterator[Items | Block[Record]]:
         """Yield the same, the calls of whole blocks as columns: a third of the work for those who keep columns."""
-        return self._read(self._apart if pays_off(self._num_bytes) else self._in_columns)
+        return self._read(self._apart if pays_off(self._num_bytes) else self._in_columns, self._in_columns)
 
-    def _read(self, fast: Callable[[bytes], Found]) -> Iterator[Items | Found]:
+    def _read(self, fast: Callable[[Window], Found], single: Callable[[Window], Found]) -> Iterator[Items | Found]:
+        """Read `fast` what stands in one chunk, `single` a line that goes over from one chunk to the next."""
         pieces: list[bytes] = []
         waiting = 0
         for chunk in self._chunks:
-            rest = chunk
+            start = 0
             if self._long:
-                end = chunk.find(b"\n") + 1
-                self._long += end or len(chunk)
-                if not end:
+                start = chunk.find(b"\n") + 1
+                self._long += start or len(chunk)
+                if not start:
                     continue
                 yield [self._too_long()]
-                rest = chunk[end:]
-            cut = rest.rfind(b"\n") + 1
+            cut = chunk.rfind(b"\n", start) + 1
             if cut:
-                yield from self._block(b"".join((*pieces, memoryview(rest)[:cut])), fast)
-                pieces, waiting = [], 0
-            if cut < len(rest):
-                pieces.append(rest[cut:])
-                waiting += len(rest) - cut
+                if pieces:  # the line that the chunk before began; the others are read where they are
+                    first = chunk.find(b"\n", start) + 1
+                    yield from self._block(whole(b"".join((*pieces, memoryview(chunk)[start:first]))), single)
+                    start = first
+                if start < cut:
+                    yield from self._block(Window(chunk, start, cut), fast)
+                pieces, waiting, start = [], 0, cut
+            if start < len(chunk):
+                pieces.append(chunk[start:])
+                waiting += len(chunk) - start
             if waiting > MAX_LINE_BYTES:
                 yield from self._without_end(pieces, waiting)
                 pieces, waiting = [], 0
@@ -143,28 +148,29 @@ class JournalReader:
 
     # --- blocks of whole lines ---------------------------------------------------------------------------------
 
-    def _block(self, block: bytes, fast: Callable[[bytes], Found]) -> Iterator[Items | Found]:
+    def _block(self, block: Window, fast: Callable[[Window], Found]) -> Iterator[Items | Found]:
+        data, start, end = block
         if not self._line:  # the first line decides how the others are read
-            cut = block.find(b"\n") + 1
-            yield self._carefully(block[: cut - 1])
-            block = block[cut:]
-            if not block:
+            cut = data.find(b"\n", start) + 1
+            yield self._carefully(data[start : cut - 1])
+            start = cut
+            if start == end:
                 return
-        last = block.rfind(b"\n", 0, -1) + 1
-        if last and block.startswith(_END_START, last):  # the end mark alone takes the careful path, not its block
-            yield self._lines(block[:last], fast)
-            yield self._carefully(block[last:-1])
+        last = data.rfind(b"\n", start, end - 1) + 1
+        if last and data.startswith(_END_START, last):  # the end mark alone takes the careful path, not its block
+            yield self._lines(Window(data, start, last), fast)
+            yield self._carefully(data[last : end - 1])
             return
-        yield self._lines(block, fast)
+        yield self._lines(Window(data, start, end), fast)
 
-    def _lines(self, block: bytes, fast: Callable[[bytes], Found]) -> Items | Found:
-        if not self._lenient and not any(byte in block for byte in _UNUSUAL):
+    def _lines(self, block: Window, fast: Callable[[Window], Found]) -> Items | Found:
+        if not self._lenient and all(block.data.find(byte, block.start, block.end) < 0 for byte in _UNUSUAL):
             try:
                 return fast(block)
             except (_Slow, msgspec.DecodeError, RecursionError, IndexError):
                 pass
         found: list[Record | Loss] = []
-        for line in block[:-1].split(b"\n"):
+        for line in block.bytes()[:-1].split(b"\n"):
             self._careful(line, found)
         return found
 
@@ -173,7 +179,8 @@ class JournalReader:
         self._careful(line, found)
         return found
 
-    def _fast(self, block: bytes) -> Items:
+    def _fast(self, window: Window) -> Items:
+        block = window.bytes()
         if may_hold_long_integer(block):
             raise _Slow
         row = codec.decode_row
@@ -181,10 +188,11 @@ class JournalReader:
         records = [
             row(line) if line[0] == ROW_START and OBJECT_START not in line else self._checked(line) for line in lines
         ]
-        self._took(block, Counter(map(type, records)), len(lines))
+        self._took(window, Counter(map(type, records)), len(lines))
         return records
 
-    def _in_columns(self, block: bytes) -> Block[Record]:
+    def _in_columns(self, window: Window) -> Block[Record]:
+        block = window.bytes()
         lines = block[:-1].split(b"\n")
         plain = [line[:CALL_LENGTH] == CALL_START for line in lines]
         if OBJECT_START in block:
@@ -198,10 +206,10 @@ class JournalReader:
             raise _Slow
         counts = Counter(type(record) for _, record in others)
         counts[Call] += len(batch)
-        self._took(block, counts, len(lines))
+        self._took(window, counts, len(lines))
         return Block(batch, others)
 
-    def _apart(self, block: bytes) -> Block[Record]:
+    def _apart(self, block: Window) -> Block[Record]:
         found = self._tables.apart(block)
         if found is None:
             return self._in_columns(block)
@@ -219,13 +227,13 @@ class JournalReader:
         plain = line[0] == ROW_START and OBJECT_START not in line
         return codec.decode_row(line) if plain else self._checked(line)
 
-    def _took(self, block: bytes, counts: Counter[type], num_lines: int) -> None:
+    def _took(self, block: Window, counts: Counter[type], num_lines: int) -> None:
         """Account for a block whose lines are all intact; headers and what follows an end are looked at singly."""
         if counts[JournalHeader] or counts[EndMark] or self._end is not None:
             raise _Slow
         self._counts.update(counts)
-        self._bytes["record"] += len(block)
-        self._offset += len(block)
+        self._bytes["record"] += block.end - block.start
+        self._offset += block.end - block.start
         self._line += num_lines
 
     def _checked(self, line: bytes) -> Record:
