@@ -113,7 +113,7 @@ def _is_other_order(pair: SlotPair, values: Sampled | None) -> bool:
     ours, theirs = _details(pair)
     if not ours.elements or ours.elements != theirs.elements or values is None:
         return False
-    return num_distinct(values) >= min(MIN_DISTINCT_FOR_ORDER, pair.kinds[0].num_elements) and not _few(pair)
+    return not _few(pair) and num_distinct(values) >= MIN_DISTINCT_FOR_ORDER
 
 
 def _other_order(name: str, pair: SlotPair, values: Sampled | None) -> SlotDifference:

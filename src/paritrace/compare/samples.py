@@ -79,7 +79,10 @@ def size_of(pair: Sampled, *, differing: int) -> Size:
 
 def num_distinct(pair: Sampled) -> int:
     """How many different values were sampled, on both sides together: the same places hold other elements there."""
-    return int(np.unique(np.concatenate([pair.baseline, pair.candidate])).size)
+    rising = np.sort(np.concatenate([pair.baseline, pair.candidate]))  # every NaN stands last, and they count as one
+    numbers = rising[~np.isnan(rising)]
+    steps = int(np.count_nonzero(numbers[1:] != numbers[:-1]))
+    return steps + int(numbers.size > 0) + int(numbers.size < rising.size)
 
 
 def constant_scale(pair: Sampled) -> float | None:
@@ -90,7 +93,7 @@ def constant_scale(pair: Sampled) -> float | None:
     if int(both.sum()) < 2 or bool(((left == 0) != (right == 0)).any()):
         return None
     ratios = right[both] / left[both]
-    middle = float(np.median(ratios))
+    middle = _median(ratios)
     spread = float(np.abs(ratios / middle - 1).max()) if middle else 1.0
     if middle <= 0 or spread > SCALE_SPREAD or abs(middle - 1) <= 4 * SCALE_SPREAD:
         return None
@@ -102,13 +105,24 @@ SCALE_SPREAD = 2.0**-18  # a few float32 roundings: ratios that agree closer are
 
 def signs_only(pair: Sampled) -> bool:
     """Whether the sides have equal magnitudes and some sample another sign."""
-    same = bool(np.array_equal(np.abs(pair.baseline), np.abs(pair.candidate), equal_nan=True))
-    return same and not bool(np.array_equal(pair.baseline, pair.candidate, equal_nan=True))
+    return _equal(np.abs(pair.baseline), np.abs(pair.candidate)) and not same_values(pair)
 
 
 def same_values(pair: Sampled) -> bool:
     """Whether all samples are equal as numbers, whatever their bits (-0.0 and 0.0, NaN payloads)."""
-    return bool(np.array_equal(pair.baseline, pair.candidate, equal_nan=True))
+    return _equal(pair.baseline, pair.candidate)
+
+
+def _equal(left: Values, right: Values) -> bool:
+    """As `np.array_equal` says of values of which NaN equals NaN, in a third of its time for so few."""
+    other = left != right
+    return not bool((other & ~(np.isnan(left) & np.isnan(right))).any())
+
+
+def _median(values: Values) -> float:
+    """As `np.median` says of numbers, without loading `numpy.ma`."""
+    rising = np.sort(values)
+    return float(np.mean(rising[(len(rising) - 1) // 2 : len(rising) // 2 + 1]))
 
 
 def _bias(left: Values, right: Values) -> float | None:

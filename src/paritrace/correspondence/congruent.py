@@ -100,7 +100,8 @@ def congruent(a: Records, b: Records) -> Congruent:
 
 def _aligned(a: Columns, b: Columns) -> _Aligned:
     """The records of streams that have equally many on both sides."""
-    values = np.union1d(a.streams, b.streams)
+    rising = np.sort(np.concatenate((a.streams, b.streams)))
+    values = rising[np.diff(rising, prepend=rising[:1] - 1) != 0]  # `np.union1d` loads all of `numpy.ma` first
     at = tuple(np.searchsorted(values, side.streams) for side in (a, b))
     counts = tuple(np.bincount(places, minlength=len(values)) for places in at)
     wanted = counts[0] == counts[1]
