@@ -173,7 +173,7 @@ def _gradient_reached(of: RankComparison, shown_by: int) -> str:
 
 
 def _site(side: Side, i: int) -> Site:
-    return side.recorded.sites[side.calls[i].site]
+    return side.recorded.sites[side.calls.values("site")[i]]
 
 
 def _scalars(of: RankComparison, i: int, j: int) -> tuple[str, str]:
@@ -210,7 +210,7 @@ def _next_to_see(of: RankComparison, i: int) -> tuple[str, ...]:
     told: list[str] = []
     parent: int | None = side.index_of.get(call.parent)
     if parent is not None:
-        told.append(f"caller {side.recorded.functions[side.calls[parent].function].name}{_at(side, parent)}")
+        told.append(f"caller {_named(side, parent)}")
     for slot in call.inputs[:MAX_READERS]:
         source = source_of(side, slot)
         if isinstance(source, FromCall):
@@ -221,7 +221,11 @@ def _next_to_see(of: RankComparison, i: int) -> tuple[str, ...]:
 
 
 def _named(side: Side, index: int) -> str:
-    return f"{side.recorded.functions[side.calls[index].function].name}{_at(side, index)}"
+    return f"{_function(side, index)}{_at(side, index)}"
+
+
+def _function(side: Side, index: int) -> str:
+    return side.recorded.functions[side.calls.values("function")[index]].name
 
 
 def _at(side: Side, index: int) -> str:

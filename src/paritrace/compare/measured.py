@@ -5,9 +5,10 @@ from collections.abc import Iterator
 import numpy as np
 
 from paritrace.compare.agreement import Sides
-from paritrace.compare.draws import Summarised, summarised
+from paritrace.compare.draws import Summarised
 from paritrace.compare.envelope import Envelope, Excess, Place
 from paritrace.compare.strengths import Strengths, strengths
+from paritrace.compare.translate import Side
 
 
 class Measured:
@@ -81,16 +82,29 @@ class Measured:
 
 def summaries_of_pair(sides: Sides, i: int, side: str) -> Iterator[tuple[int, Summarised | None, Summarised | None]]:
     """The slots of one direction that both calls of a pair have: the baseline's place, and both summaries."""
-    ours, theirs = sides.baseline, sides.candidate
-    call, other = ours.calls[i], theirs.calls[sides.pairing.partner_a[i]]
-    mine, others = (call.inputs, other.inputs) if side == "i" else (call.outputs, other.outputs)
-    places = {theirs.recorded.names[slot.name]: place for place, slot in enumerate(others)}
-    for place, slot in enumerate(mine):
-        partner = places.get(ours.recorded.names[slot.name])
+    j = sides.pairing.partner_a[i]
+    places = {name: place for place, name in enumerate(_names(sides.candidate, j, side))}
+    for place, name in enumerate(_names(sides.baseline, i, side)):
+        partner = places.get(name)
         if partner is None:
             continue  # how the call is made differs, which is no distance: `one_sided` tells it
-        yield (
-            place,
-            summarised(ours.recorded, call, side, place),
-            summarised(theirs.recorded, other, side, partner),
-        )
+        yield place, _summarised(sides.baseline, i, side, place), _summarised(sides.candidate, j, side, partner)
+
+
+def _slots(of: Side, index: int, side: str) -> range:
+    return of.calls.inputs_of(index) if side == "i" else of.calls.outputs_of(index)
+
+
+def _names(of: Side, index: int, side: str) -> list[str]:
+    """The names of a call's slots of one direction, of which no record is made."""
+    names, numbers = of.recorded.names, of.calls.values("name")
+    return [names[numbers[slot]] for slot in _slots(of, index, side)]
+
+
+def _summarised(of: Side, index: int, side: str, place: int) -> Summarised | None:
+    """As `summarised`, of a call by its index."""
+    detail = of.recorded.details.get((of.calls.values("id")[index], side, place))
+    if detail is None:
+        return None
+    kind = of.calls.values("kind")[_slots(of, index, side)[place]]
+    return detail, of.recorded.kinds[kind].dtype
