@@ -29,15 +29,13 @@ NAMES = [
 A_SESSION = cast("SessionView", SimpleNamespace(rank=0))
 values = st.sampled_from(["", "0" * 16, "1" * 16, Gap(CaptureGap.NO_DATA)])
 steps = st.integers(0, 2)
-states = st.builds(
-    lambda step, microbatch, names, found: State(
-        step, microbatch, MOMENTS.get(names.group, "begin"), names.id, tuple(found)
-    ),
-    steps,
-    st.integers(0, 1),
-    st.sampled_from(NAMES),
-    st.lists(values, max_size=3),
-)
+
+
+def a_state(step: int, microbatch: int, names: StateNames, found: list[Value]) -> State:
+    return State(step, microbatch, MOMENTS.get(names.group, "begin"), names.id, tuple(found))
+
+
+states = st.builds(a_state, steps, st.integers(0, 1), st.sampled_from(NAMES), st.lists(values, max_size=3))
 marks = st.one_of(
     st.builds(LossMark, steps, st.integers(0, 1), values),
     st.builds(StepMark, steps, st.just(0), st.just(0), st.just(0), st.just(1), st.just(1), values),

@@ -1,7 +1,7 @@
 """Figures of steps, row by row: those of one group at one moment share all of their key but the name (PF-10)."""
 
 from collections.abc import Collection, Iterator, Mapping, Sequence, Set
-from typing import NamedTuple
+from typing import NamedTuple, cast
 
 Head = tuple[int, int, str, str]
 """Step, micro-batch, moment, group."""
@@ -63,6 +63,13 @@ class FigureRows:
                 yield from (self.place(head, name) for name in values)
 
 
+def _is_in(key: object, rows: Mapping[Head, Collection[str]]) -> bool:
+    if not isinstance(key, tuple):
+        return False
+    step, microbatch, moment, group, name = cast("Key", key)
+    return name in rows.get((step, microbatch, moment, group), ())
+
+
 class FigureKeys(Set[Key]):
     """A set of keys."""
 
@@ -99,7 +106,7 @@ class FigureKeys(Set[Key]):
         return self._rows.keys()
 
     def __contains__(self, key: object) -> bool:
-        return isinstance(key, tuple) and key[4] in self._rows.get(key[:4], ())
+        return _is_in(key, self._rows)
 
     def __iter__(self) -> Iterator[Key]:
         return ((*head, name) for head, row in self._rows.items() for name in row)
@@ -169,7 +176,7 @@ class Differing(Mapping[Key, DigestDifference]):
         return DigestDifference(*key, *values, *(side.place(head, name) for side in self._places))
 
     def __contains__(self, key: object) -> bool:
-        return isinstance(key, tuple) and key[4] in self._rows.get(key[:4], ())
+        return _is_in(key, self._rows)
 
     def __iter__(self) -> Iterator[Key]:
         return (key for head in self._order for key in self._keys(*head))
