@@ -82,7 +82,11 @@ def test_in19_the_view_draws_both_and_ranks_that_are_asked_for_alone(
     (tmp_path / "got.pftrace").write_bytes(served(run.parent).get(f"/r/{key_of(run)}/trace.pftrace").content)
     assert [part.slices for part in read_back(tmp_path / "got.pftrace", files=LOCAL)] == [one.slices for one in whole]
     monkeypatch.setattr(view_timeline, "installed", lambda: None)
-    monkeypatch.setattr(tempfile, "mkdtemp", lambda **_: str(tmp_path))
+
+    def here(prefix: str) -> str:
+        return str(tmp_path) if prefix else ""
+
+    monkeypatch.setattr(tempfile, "mkdtemp", here)
     capsys.readouterr()
     assert status_of(["view", str(run), "--perfetto", "--no-open", "--json"]) == 0
     drawn = Path(json.loads(capsys.readouterr().out)["trace"])
