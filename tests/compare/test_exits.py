@@ -226,7 +226,8 @@ def test_cp8b_values_that_turn_not_finite_are_out_wherever_they_stand(baseline: 
     result = judged(baseline, capture(tmp_path / "b", backwards=True, spoiled=True))
     first = result.findings[0]
     assert (first.place.group, first.place.module, first.figure) == (Group.EXCEEDS, "mlp.1", "non_finite")
-    assert first.strength == "beyond round-off: values that are not finite, in none of 8 perturbed baselines"
+    told = "beyond round-off: values that are not finite, in none of 8 perturbed baselines; false at most 1 in 9"
+    assert first.strength == told
     assert first.ratio is None, "what is not finite has no size"
     assert [f.place.module for f in result.findings if f.place.group is Group.EXCEEDS] == ["mlp.1"]
 
@@ -292,3 +293,17 @@ def test_cp8b_other_whole_numbers_are_no_round_off_however_little_they_move_the_
     others = [found.strength for found in result.findings[1:] if found.place.module == "mix"]
     assert others  # earlier, and inside: it stands behind what no round-off makes
     assert all(strength.startswith("inside round-off") for strength in others)
+
+
+def test_cp10_a_draw_that_is_not_finite_somewhere_leaves_nothing_beyond(baseline: Path, tmp_path: Path) -> None:
+    a, b = open_run(baseline), open_run(capture(tmp_path / "b", eps=1e-3, spoiled=True))
+    spoiled = open_run(capture(tmp_path / "draw", seed=9, spoiled=True))
+    draws = (*(open_run(path) for path in draws_of(a.folder)), spoiled)
+    result = compare(a, b, Settings(), by=JudgedBy(PERTURBED, draws)).result
+    assert result.findings
+    assert not any(found.place.group is Group.EXCEEDS for found in result.findings)
+    assert result.envelope is not None
+    assert (result.envelope.num_draws, result.envelope.beyond) == (9, 0)
+    told = [found.strength for found in result.findings if found.ratio is not None]
+    assert told
+    assert all("one of the perturbed baselines has values that are not finite" in strength for strength in told)

@@ -15,7 +15,7 @@ from paritrace.compare.envelope import Envelope, calibrate
 from paritrace.compare.judged_by import joined
 from paritrace.compare.leaving_out import Table, left_out
 from paritrace.compare.strengths import Strengths
-from paritrace.compare.tabulated import Place, Tabulated
+from paritrace.compare.tabulated import Place, tabulated
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -28,6 +28,7 @@ class Null:
     common: float = 0.0
     agreeing: float = 0.0  # how often a draw agrees with the baseline at every third place
     ranks: int = 1
+    spoiled: float = 0.0  # how often a run has a value that is not finite, at a place of its own
 
 
 NULLS = {
@@ -37,6 +38,8 @@ NULLS = {
     "places that often agree": Null(draws=8, agreeing=0.4, common=0.3),
     "one place": Null(draws=7, places=1),
     "four ranks": Null(draws=5, places=4, ranks=4, common=0.5),
+    "one run in ten not finite somewhere": Null(draws=8, spoiled=0.1),
+    "most runs not finite somewhere": Null(draws=4, spoiled=0.9, ranks=2),
 }
 LARGE = NULLS | {
     "many draws": Null(draws=16, tail=2.0),
@@ -60,6 +63,8 @@ def runs(random: np.random.Generator, null: Null) -> Table:
     )
     agree = (random.random(shape) < null.agreeing) & (np.arange(null.places) % 3 == 0)[:, None]
     found[agree] = 0.0
+    for run in np.flatnonzero(random.random(null.draws + 1) < null.spoiled):
+        found[random.integers(null.places), run] = (np.inf, 0.0, 0.0)
     return found
 
 
@@ -70,9 +75,17 @@ def places_of(null: Null) -> tuple[Place, ...]:
 
 def envelopes(found: list[Table], null: Null) -> list[Envelope | None]:
     """Those of all ranks, with one rate for all together."""
-    alone = [calibrate(Tabulated(places_of(null), rank[:, : null.draws])) for rank in found]
+    alone = [envelope(rank[:, : null.draws], null) for rank in found]
     limits = joined([None if one is None else one.limits for one in alone])
     return [None if one is None or limits is None else one.jointly(limits) for one in alone]
+
+
+def envelope(draws: Table, null: Null) -> Envelope | None:
+    """That of one rank: a place at which a draw is not finite measures nothing."""
+    figures = [[Strengths(*run) if np.isfinite(run[0]) else None for run in place] for place in draws.tolist()]
+    spoiled = frozenset(np.flatnonzero(np.isinf(draws[:, :, 0]).any(axis=0)).tolist())
+    table = tabulated(dict(zip(places_of(null), figures, strict=True)), not_finite=spoiled)
+    return None if table is None else calibrate(table)
 
 
 def claims(random: np.random.Generator, null: Null) -> set[str]:

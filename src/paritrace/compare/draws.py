@@ -30,6 +30,12 @@ class Draws:
         self._ids = {call.id: at[key].id for key, call in self._calls.items() if key in at}
         self._found: dict[Place, list[Strengths | None]] = defaultdict(list)
         self.num_draws = 0
+        self._not_finite: set[int] = set()
+
+    @property
+    def not_finite(self) -> frozenset[int]:
+        """The draws, by number, that somewhere have values that are not finite, where the baseline has none."""
+        return frozenset(self._not_finite)
 
     def add(self, draw: Recorded) -> None:
         """Measure one draw against the baseline."""
@@ -57,7 +63,14 @@ class Draws:
                 other = others.get(self._baseline.names[slot.name])
                 found = summarised(self._baseline, own, side, place)
                 if found is not None and other is not None:
-                    yield (self._ids[own.id], side, place), _strengths(found, summarised(draw, call, side, other))
+                    yield (self._ids[own.id], side, place), self._strengths(found, summarised(draw, call, side, other))
+
+    def _strengths(self, ours: Summarised, theirs: Summarised | None) -> Strengths | None:
+        found = None if theirs is None else strengths(ours, theirs)
+        if found is None or not isinf(found.error):
+            return found
+        self._not_finite.add(self.num_draws)
+        return None  # a place where draws are not finite measures nothing
 
 
 OPTIMIZER_STATE = "optimizer_state"
@@ -121,11 +134,6 @@ def summarised(of: Recorded, call: Call, side: str, place: int) -> Summarised | 
     detail = of.details.get((call.id, side, place))
     slots: tuple[Slot, ...] = call.inputs if side == "i" else call.outputs
     return None if detail is None else (detail, of.kinds[slots[place].kind].dtype)
-
-
-def _strengths(ours: Summarised, theirs: Summarised | None) -> Strengths | None:
-    found = None if theirs is None else strengths(ours, theirs)
-    return None if found is None or isinf(found.error) else found  # a place where draws are not finite measures nothing
 
 
 def _keyed(of: Recorded) -> Iterator[tuple[Hashable, Call]]:

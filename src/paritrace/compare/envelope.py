@@ -6,6 +6,8 @@ measured by the draws that are left; it leaves the envelope where it is further 
 Of runs that are exchangeable at most one can be further out than all the others, so a candidate that is one more draw
 is so with a probability of at most 1 / (draws + 1): no approximation, whatever the figures' distribution (the pairing
 is that of the jackknife+, Barber and others 2021). Over several ranks a draw is one job: its furthest rank counts.
+Values that are not finite, where the baseline has none, are further out than any size: of a draw they leave nothing
+beyond, of a candidate they are beyond where no draw has any.
 
 A run that moves less than the draws do is shifted to one side in its own small standard errors easily: one scalar that
 rounds otherwise scales a whole gradient. So a bias is told in the draws' standard errors where these are the larger.
@@ -29,6 +31,7 @@ FIGURES = ("error", "norm", "bias")
 BIAS = FIGURES.index("bias")
 LEAST_BIAS = 4.0  # standard errors: less of a shift is no statement, however little the draws are shifted
 APPEARED = "non_finite"  # values that are not finite, where the baseline and all of its draws have none
+ANYWHERE = 1e100  # units: as far as this a draw goes that is not finite somewhere; a number, as JSON knows no infinity
 CAME_IN = "i"  # inputs only say what came in; a finding can be about anything else
 
 
@@ -52,6 +55,11 @@ class Excess(NamedTuple):
     @property
     def beyond(self) -> bool:
         return self.ratio > self.reached
+
+    @property
+    def unbounded(self) -> bool:
+        """Whether no size is beyond here, because a draw has values that are not finite."""
+        return self.reached >= ANYWHERE
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -100,6 +108,8 @@ class Envelope:
     def excess(self, place: Place, found: Strengths) -> Excess | None:
         """How far the candidate is out at a place; None where the envelope has no width or no figure."""
         at = self.places.get(place)
+        if math.isinf(found.error) and max(self.limits) >= ANYWHERE:
+            return None
         if at is not None and math.isinf(found.error):
             return Excess(APPEARED, math.inf, 1.0, math.inf, float(self.middle[at, 0]))
         if at is None or not self.inside[at].any():
@@ -136,7 +146,7 @@ def _told(ratios: Strengths, inside: Strengths) -> int:
 
 def calibrate(draws: Tabulated) -> Envelope | None:
     """Make an envelope of draws; None with fewer than `MIN_DRAWS`, or where no place has any width."""
-    whole, table = draws
+    whole, table, not_finite = draws
     judged = [at for at, place in enumerate(whole) if place[1] != CAME_IN]
     if table.shape[1] < MIN_DRAWS or not judged:
         return None
@@ -144,6 +154,7 @@ def calibrate(draws: Tabulated) -> Envelope | None:
     if not (without[:, judged, 0] > 0.0).all(axis=0).any():
         return None
     units, fewer, limits = _calibrated(table[judged], without[:, judged])
+    limits = [ANYWHERE if draw in not_finite else limit for draw, limit in enumerate(limits)]
     middle = _divisors(np.median(table, axis=1))
     widths: Table = without[:, :, 0].max(axis=0)
     allowed = without * fewer[:, None, :] * (without[:, :, :1] > 0.0).all(axis=0)
@@ -194,4 +205,6 @@ def _inside(without: Table, middle: Table, limits: Sequence[float]) -> Table:
     found: Table = np.divide(allowed, middle, out=np.zeros_like(allowed), where=middle > 0.0)
     wide = found.any(axis=1)
     found[wide, BIAS] = np.maximum(found[wide, BIAS], LEAST_BIAS)
+    if max(limits) >= ANYWHERE:
+        found[wide] = ANYWHERE
     return found

@@ -19,7 +19,7 @@ from paritrace.runs.measured import keep_measured, read_measured
 from paritrace.runs.reading import Run
 from paritrace.runs.views import SessionView
 
-MEASURED_AS = "strengths-2"  # another way to measure has another name, so that nothing kept before is taken for it
+MEASURED_AS = "strengths-3"  # another way to measure has another name, so that nothing kept before is taken for it
 MAX_HELD = 1_000_000  # figures of draws in memory; the envelopes of further ranks are made again when they are used
 
 
@@ -103,7 +103,7 @@ class Envelopes:
         draws = Draws(origin, around=baseline)
         for draw in _recorded(self._runs, rank, self._settings):
             draws.add(draw)
-        return tabulated(draws.found)
+        return tabulated(draws.found, not_finite=draws.not_finite)
 
     def _key(self, view: SessionView) -> str | None:
         """The digest of all that a measurement depends on; None where a journal was not sealed."""

@@ -14,18 +14,21 @@ def beyond(excess: Excess, gain: Gain | None, *, num_draws: int, kind: str, join
 
     `jointly`: several ranks were compared, and the rate is that of all of them together.
     """
-    if excess.figure == APPEARED:
-        return f"beyond {ROUND_OFF[kind]}: values that are not finite, in none of {num_draws} {kind}"
-    came_in = "" if gain is None else f"; {_came_in(gain)}"
     over = ", all ranks together" if jointly else ""
+    rate = f"false at most 1 in {num_draws + 1}{over}"
+    if excess.figure == APPEARED:
+        return f"beyond {ROUND_OFF[kind]}: values that are not finite, in none of {num_draws} {kind}; {rate}"
+    came_in = "" if gain is None else f"; {_came_in(gain)}"
     return (
         f"beyond {ROUND_OFF[kind]}: {_told(excess)}{_shift(excess)}; the most extreme of {num_draws} left-out {kind}"
-        f" reached {excess.reached:.1f}{came_in}; false at most 1 in {num_draws + 1}{over}"
+        f" reached {excess.reached:.1f}{came_in}; {rate}"
     )
 
 
 def inside(excess: Excess, *, kind: str) -> str:
     """Of something that differs and is not out."""
+    if excess.unbounded:
+        return f"not beyond {ROUND_OFF[kind]}: {_told(excess)}; one of the {kind} has values that are not finite"
     return f"inside {ROUND_OFF[kind]}: {_told(excess)}; up to {excess.reached:.1f} stays inside"
 
 

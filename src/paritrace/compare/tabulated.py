@@ -16,31 +16,38 @@ the step, its group ("loss", "grad_norm"), the micro-batch; or a tensor of the i
 
 
 class Tabulated(NamedTuple):
-    """Places at which every draw could state its figures, and these: places x draws x (error, norm, bias)."""
+    """Places at which every draw could state its figures, and these: places x draws x (error, norm, bias).
+
+    `not_finite`: the draws that somewhere have values that are not finite, where the baseline has none.
+    """
 
     places: tuple[Place, ...]
     figures: Table
+    not_finite: frozenset[int] = frozenset()
 
 
 class _Kept(msgspec.Struct, array_like=True, frozen=True):
     places: tuple[Place, ...]
     num_draws: int
     figures: bytes  # float64, little-endian
+    not_finite: frozenset[int]
 
 
-def tabulated(draws: Mapping[Place, Sequence[Strengths | None]]) -> Tabulated | None:
+def tabulated(
+    draws: Mapping[Place, Sequence[Strengths | None]], *, not_finite: frozenset[int] = frozenset()
+) -> Tabulated | None:
     """Make one table; None without any place that all draws share."""
     num_draws = max((len(found) for found in draws.values()), default=0)
     whole = tuple(place for place, found in draws.items() if len(found) == num_draws and None not in found)
     if not whole:
         return None
-    return Tabulated(whole, np.asarray([draws[place] for place in whole], dtype=np.float64))
+    return Tabulated(whole, np.asarray([draws[place] for place in whole], dtype=np.float64), not_finite)
 
 
 def encoded(table: Tabulated) -> bytes:
     """A table as bytes."""
     figures = np.ascontiguousarray(table.figures, dtype="<f8").tobytes()
-    return msgspec.msgpack.encode(_Kept(table.places, table.figures.shape[1], figures))
+    return msgspec.msgpack.encode(_Kept(table.places, table.figures.shape[1], figures, table.not_finite))
 
 
 def decoded(data: bytes) -> Tabulated | None:
@@ -48,6 +55,7 @@ def decoded(data: bytes) -> Tabulated | None:
     try:
         kept = msgspec.msgpack.decode(data, type=_Kept)
         shape = (len(kept.places), kept.num_draws, len(Strengths._fields))
-        return Tabulated(kept.places, np.frombuffer(kept.figures, dtype="<f8").reshape(shape).astype(np.float64))
+        figures = np.frombuffer(kept.figures, dtype="<f8").reshape(shape).astype(np.float64)
+        return Tabulated(kept.places, figures, kept.not_finite)
     except (msgspec.DecodeError, ValueError):
         return None
