@@ -1,5 +1,6 @@
 """`paritrace session start`: the coordinator in the foreground, or with `--detach` behind the terminal (SE-2)."""
 
+import shlex
 from pathlib import Path
 from typing import Any
 
@@ -104,6 +105,9 @@ def _detached(opening: Any, *, as_json: bool) -> int:
         write_json(status)
     else:
         write_text(trouble_words(status) if failed else f"session {status.session_id}: {progress_words(status)}")
+    if failed:
+        quoted = shlex.quote(opening.directory)
+        note(f"it holds {quoted}: mend the workload, then `paritrace session rebuild {quoted}`, or `… close {quoted}`")
     return ExitStatus.TROUBLE if failed else ExitStatus.DONE
 
 
