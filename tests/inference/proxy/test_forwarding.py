@@ -238,16 +238,22 @@ def test_a_client_is_served_where_nothing_can_be_written_and_where_nothing_can_b
     def full(_imported: Imported) -> object:
         raise HostError("write: No space left on device", code="disk_full", fix="free space")
 
-    def impossible(_exchange: Exchange) -> dict[str, object]:
-        raise ZeroDivisionError
+    told, timings = list[Exchange](), Exchange.timings
 
+    def impossible(exchange: Exchange) -> dict[str, object]:
+        """Of any but the first to end, which may be told when its client has gone on already."""
+        told.append(exchange)
+        if exchange is not told[0]:
+            raise ZeroDivisionError
+        return timings(exchange)
+
+    monkeypatch.setattr(Exchange, "timings", impossible)
     writer = Writer(full, context=recorder.context, producer="proxy")
     writer.start()
     with ExitStack() as opened:
         upstream = opened.enter_context(running(Served()))
         url = opened.enter_context(running(Forwarding(Upstream(upstream), recorder=recorder, writer=writer)))
         assert httpx2.post(url + CHAT, json=STREAM).text.endswith("data: [DONE]\n\n")
-        monkeypatch.setattr(Exchange, "timings", impossible)
         assert httpx2.post(url + CHAT, json=STREAM).text.endswith("data: [DONE]\n\n")
     writer.close()
     assert isinstance(writer.failure, HostError)
