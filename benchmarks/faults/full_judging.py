@@ -33,6 +33,8 @@ def beyond_answer(expected: Expected, comparison: Comparison, sources: Sources) 
         return Answer.MISSED
     if expected.function and first.function != expected.function:
         return Answer.MISSED
+    if expected.names and first.slot not in expected.names:
+        return Answer.MISSED
     if expected.module in ("", "-"):
         return Answer.EXACT if expected.module == "" or not first.module else Answer.MISSED
     if first.module == expected.module or first.module.startswith(f"{expected.module}."):

@@ -72,6 +72,7 @@ def gradient(name: str, mechanism: str, change: str, *, source: str) -> Mechanis
             Answer(groups=("outside", *JUDGED), file="train.py", at="# PLANT"),
             Answer(groups=("outside", *JUDGED), file="train.py", at="clip_grad_norm_"),
             Answer(groups=("outside",), names=("{parameter}",)),
+            Answer(groups=("outside",), phase="backward", function="gradient", names=("{parameter}",)),
         ),
         masks=BEHIND_BLOCK,
         parameters=MATRICES,

@@ -17,12 +17,13 @@ from paritrace.compare.figure_rows import (
 from paritrace.compare.load import Recorded
 from paritrace.compare.settings import Settings
 from paritrace.evidence.calls import LossMark, StepMark
-from paritrace.evidence.gaps import Gap
+from paritrace.evidence.gaps import CaptureGap, Gap
 
 BATCH, BATCH_ORDER = "batch", "batch_order"
 
 POSITIONS = frozenset({"sampler", "data_position"})
 GENERATORS = frozenset({"rng"})
+GRADIENT, NO_GRADIENT = "gradient", Gap(CaptureGap.NOT_OBSERVED)  # of a parameter whose `grad` is None
 
 
 class Digests(NamedTuple):
@@ -130,7 +131,7 @@ def _gradients(figures: FigureRows) -> dict[int, frozenset[str]]:
     """The gradients with a value, by step: norms over other parameters are sums of unlike things, not comparable."""
     found: dict[int, set[str]] = defaultdict(set)
     for (step, _, _, group), values in figures.rows.items():
-        if group == "gradient":
+        if group == GRADIENT:
             found[step].update(name for name, value in values.items() if value is not None)
     return {step: frozenset(names) for step, names in found.items() if names}
 
@@ -190,8 +191,12 @@ def _figures(side: Recorded, settings: Settings) -> FigureRows:
             spelled[state.names] = _spelled(names.names, settings)
         where, spellings = spelled[state.names]
         values = [state.values[place] for place in where[: bisect_left(where, len(state.values))]]
-        row = zip(spellings, values if _all_texts(values) else map(_value, values), strict=False)
-        found.add((state.step, state.microbatch, state.moment, names.group), dict(row), at=side.stood_at[id(state)])
+        head = (state.step, state.microbatch, state.moment, names.group)
+        row = dict(zip(spellings, values if _all_texts(values) else map(_value, values), strict=False))
+        found.add(head, row, at=side.stood_at[id(state)])
+        if names.group == GRADIENT and None in row.values():
+            absent = (name for name, value in zip(spellings, values, strict=False) if value == NO_GRADIENT)
+            found.absent[head] = found.absent.get(head, frozenset()) | frozenset(absent)
     for mark, key, value in _marks(side):
         found.add(key[:4], {key[4]: _value(value)}, at=side.stood_at[id(mark)])
     return found

@@ -33,6 +33,7 @@ class FigureRows:
     def __init__(self) -> None:
         self.rows: dict[Head, Values] = {}
         self.order: list[tuple[Head, Sequence[str]]] = []  # each name where it came first
+        self.absent: dict[Head, frozenset[str]] = {}  # of gradients: the parameters that were looked at and have none
         self._places: dict[Head, int] = {}
         self._moved: dict[Head, dict[str, int]] = {}  # of names that came again, or later than the others of their row
 

@@ -48,12 +48,14 @@ def findings(
 
     Between ranks there is no order of execution: of one step those come first that are early on their own rank. What a
     group's collectives do not do alike comes before all else of its step: it is a fact of its own, whatever other bits
-    flow in. `exits` leave the envelope and come before everything that differs in bits; `extra` are facts that no bits
-    show, such as another order: they come last.
+    flow in. `exits` leave the envelope and come before everything that differs in bits, but for what no round-off makes
+    at an earlier step; `extra` are facts that no bits show, such as another order: they come last.
     """
-    told = _folded(
-        [*_ordered(exits, first=False), *_facts_first(_ordered(ranks, first=True)), *_ordered(extra, first=False)]
-    )
+    beyond, others = _ordered(exits, first=False), _facts_first(_ordered(ranks, first=True))
+    first = beyond[0].moment.step if beyond else 0
+    before = [item for item in others if item.exact and item.moment.step < first]
+    behind = [item for item in others if not (item.exact and item.moment.step < first)]
+    told = _folded([*before, *beyond, *behind, *_ordered(extra, first=False)])
     return tuple(_finding(number, items) for number, items in enumerate(told[:MAX_FINDINGS], 1))
 
 

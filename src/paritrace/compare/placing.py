@@ -10,6 +10,7 @@ from paritrace.compare.envelope import Excess
 from paritrace.compare.figure_rows import DigestDifference
 from paritrace.compare.flows import FromCall, source_of
 from paritrace.compare.gains import Gain
+from paritrace.compare.gradients_apart import STRENGTH, gradients_apart
 from paritrace.compare.outside import (
     Moment,
     figure_difference,
@@ -44,7 +45,7 @@ class Placed(NamedTuple):
     gain: Gain | None = None  # of a call that an envelope judges: what came in, and what it added
     told: bool = False  # an exit before it tells it: no finding of its own
     alone: bool = False  # of a collective that one side alone runs: a fact, unless something differs behind it
-    exact: bool = False  # of whole numbers alone: no round-off makes it
+    exact: bool = False  # of whole numbers alone, or of what is there or not: no round-off makes it
 
 
 def placed(of: RankComparison, collectives: Sequence[FoundCollective]) -> list[Placed]:
@@ -52,7 +53,7 @@ def placed(of: RankComparison, collectives: Sequence[FoundCollective]) -> list[P
 
     What follows from a statement about a collective is its consequence and does not stand beside it.
     """
-    found = [*_figures(of), *_pairs(of), *_regions(of)]
+    found = [*_figures(of), *_pairs(of), *_regions(of), *_gradients_apart(of)]
     said = [each for each in collectives if each.told.complete and not _changes_nothing(each)]
     counts = [0] * len(said)
     kept: list[Placed] = []
@@ -113,6 +114,13 @@ def _figures(of: RankComparison) -> Iterator[Placed]:
         yield Placed(moment, figure_difference(of, figure), len(of.origins.blames))
     else:
         yield Placed(moment, pair_difference(of, reader[0], blame._replace(slot=reader[1])), len(of.origins.blames) - 1)
+
+
+def _gradients_apart(of: RankComparison) -> Iterator[Placed]:
+    found = gradients_apart(of)
+    if found is not None:
+        figure, difference = found
+        yield Placed(moment_of_figure(figure), difference, 0, strength=STRENGTH, exact=True)
 
 
 def _reader_of(of: RankComparison, figure: DigestDifference) -> tuple[int, int] | None:
