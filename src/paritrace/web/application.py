@@ -27,7 +27,7 @@ from paritrace.web.schemas import with_components
 from paritrace.web.session_pages import SessionPages
 from paritrace.web.timelines import Timelines, origin_of
 
-NOT_FOUND = dict.fromkeys(
+NOT_FOUND: dict[str, int] = dict.fromkeys(
     (
         "no_such_page",
         "no_such_id",

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from math import isfinite
-from typing import Any
+from typing import Any, cast
 
 from msgspec import json as msgspec_json
 
@@ -31,7 +31,7 @@ def plain_metrics(metrics: object, /) -> Body:
     if not isinstance(metrics, Mapping):
         return {"metrics": f"not told: of type {type(metrics).__name__}"}
     try:
-        held: list[tuple[object, object]] = list(dict(metrics).items())  # at once: a step may be adding to it
+        held = list(dict(cast("Mapping[object, object]", metrics)).items())  # at once: a step may be adding to it
     except Exception as error:  # noqa: BLE001  the workload's own mapping
         return {"metrics": f"not told: reading them raised {type(error).__name__}"}
     told = {plain_text(name): _plain(value) for name, value in held[:MAX_METRICS]}
