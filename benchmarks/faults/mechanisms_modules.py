@@ -30,7 +30,7 @@ def forward(
         beyond=(
             Answer(groups=JUDGED, module=module, phase="forward"),
             # Where nothing of the forward pass is beyond: the pass back through what reads it.
-            Answer(groups=JUDGED, module=module, phase="backward", beside=True),
+            Answer(groups=(*JUDGED, "outside"), module=module, phase="backward", beside=True),
         ),
         masks=masks,
         source=source,
