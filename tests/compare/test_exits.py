@@ -287,7 +287,7 @@ def test_cp8b_other_whole_numbers_are_no_round_off_however_little_they_move_the_
     first = result.findings[0]
     assert (first.place.group, first.place.step, first.place.phase) == (Group.ORIGINATES, 0, "forward")
     assert first.place.function in ("aten.add.Tensor", "aten.ones_like.default")
-    assert first.strength.startswith("no round-off: whole numbers alone go in and come out")
+    assert first.strength.startswith("no round-off of its own: whole numbers alone go in and come out")
     assert "inside round-off" in first.strength
     assert not any(f.place.group is Group.EXCEEDS for f in result.findings)
     others = [found.strength for found in result.findings[1:] if found.place.module == "mix"]

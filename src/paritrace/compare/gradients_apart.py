@@ -2,12 +2,12 @@
 
 from msgspec.structs import replace
 
+from paritrace.compare.digests import GRADIENT
 from paritrace.compare.figure_rows import DigestDifference, Head
 from paritrace.compare.outside import figure_difference
 from paritrace.compare.ranks import RankComparison
 from paritrace.compare.result import Difference, Group
 
-GRADIENT = "gradient"
 NONE = "none"
 STRENGTH = "there or not: no size, and no round-off makes it"
 
@@ -29,10 +29,11 @@ def gradients_apart(of: RankComparison) -> tuple[DigestDifference, Difference] |
 
 
 def _alone(of: RankComparison, head: Head, *, have: int) -> list[tuple[int, str]]:
-    """The parameters of which side `have` has a gradient where the other has none."""
+    """The parameters of which side `have` has a gradient where the other has none, whatever optimizer looked last."""
     mine, other = of.digests.sides[have], of.digests.sides[1 - have]
-    absent = other.absent.get(head, frozenset())
-    return [(have, name) for name, value in mine.rows[head].items() if value is not None and name in absent]
+    absent = {name for name in other.absent.get(head, ()) if other.rows[head][name] is None}
+    found = mine.rows[head].items() if absent else ()
+    return [(have, name) for name, value in found if value is not None and name in absent]
 
 
 def _told(of: RankComparison, head: Head, name: str, *, side: int, cause: str) -> tuple[DigestDifference, Difference]:

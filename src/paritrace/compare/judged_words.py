@@ -33,8 +33,11 @@ def inside(excess: Excess, *, kind: str) -> str:
 
 
 def no_round_off(around: Excess | None) -> str:
-    """Of other whole numbers; `around`: how far the call is that encloses them, where one is judged."""
-    told = "no round-off: whole numbers alone go in and come out"
+    """Of other whole numbers; `around`: how far the call is that encloses them, where one is judged.
+
+    Of its own: a number that Python made of a rounded one and passed as an argument is no tensor, and not seen here.
+    """
+    told = "no round-off of its own: whole numbers alone go in and come out"
     if around is None:
         return told
     size = "beyond round-off" if around.beyond else inside(around, kind=PERTURBED)
