@@ -61,7 +61,12 @@ class Driven:
         """Answer the round under way; by itself as a rank would that is at the step the coordinator knows of."""
         under = self.state.under
         assert under is not None
-        fields: dict[str, Any] = {"step": self.state.step, "config_revision": self.state.config_revision, **more}
+        fields: dict[str, Any] = {
+            "state": self.state.ranks[rank].state,
+            "step": self.state.step,
+            "config_revision": self.state.config_revision,
+            **more,
+        }
         if verdict is not Verdict.YES:
             fields.setdefault("reasons", (Reason(rank, "injected", f"rank {rank} does not"),))
         return self.hear(

@@ -6,6 +6,7 @@ import pytest
 
 from paritrace.session.commands import Command, Fences, Kind, Result
 from paritrace.session.coordinator_events import Asked, Deny, FailStop, Keep, StartRanks, Withdrawn, Written
+from paritrace.session.coordinator_machine import view
 from paritrace.session.coordinator_record import Phase
 from paritrace.session.messages import Autosaved, Ended, RoundName, Verdict
 from paritrace.session.rounds import ENDLESS
@@ -165,6 +166,19 @@ def test_se8_the_manifest_comes_last_and_a_save_without_it_is_refused() -> None:
     reply = driven.reply("live")
     assert (reply.result, reply.reasons[0].words) == (Result.REFUSED, "disk full")
     assert driven.round is RESUME
+
+
+def test_se11_a_status_that_is_read_after_a_reply_shows_no_state_of_before_it() -> None:
+    driven = Driven().built()
+    driven.ask("save", Kind.SAVE, name="a")
+    driven.all_answer(VOTE)
+    for rank in range(2):
+        driven.beat(rank, RankState.SAVING, epoch=1)
+    driven.all_answer(ACT, state=RankState.IDLE, facts={"files": {}})
+    driven.do(Written("save", ok=True))
+    assert driven.reply("save").result is Result.APPLIED
+    job = view(driven.state)
+    assert (job.state, job.agreed) == (RankState.IDLE, True)
 
 
 def test_se9_inputs_are_prepared_while_steps_go_on_and_published_when_parked() -> None:

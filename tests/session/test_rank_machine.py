@@ -184,6 +184,7 @@ def test_se30_the_state_of_each_phase(kind: Kind, at_vote: RankState, at_act: Ra
     driven.done("a", VOTE)
     assert driven.hear(ACT, "a", kind).rank.state is at_act
     assert driven.done("a", ACT).rank.state is after
+    assert driven.answer.state is after
     if kind is Kind.INPUTS:
         driven.hear(PUBLISH, "a", kind).done("a", PUBLISH)
         assert (driven.rank.state, driven.answer.name) == (RankState.IDLE, PUBLISH)

@@ -78,7 +78,13 @@ def undo(turn: Turn, result: Result, reasons: tuple[Reason, ...], /) -> None:
 def on_answer(turn: Turn, answer: Answer, /) -> None:
     """Take in a rank's answer; once all ranks have answered, go on."""
     under = turn.state.under
-    turn.know(answer.rank, epoch=answer.epoch, step=answer.step, config_revision=answer.config_revision)
+    turn.know(
+        answer.rank,
+        state=answer.state,
+        epoch=answer.epoch,
+        step=answer.step,
+        config_revision=answer.config_revision,
+    )
     if answer.verdict is Verdict.VIOLATION:
         fail_stop(turn, "barrier", f"rank {answer.rank}: {_words(answer.reasons)}", answer.reasons)
     elif under is None or under.command.id != answer.command_id or under.name is not answer.name:

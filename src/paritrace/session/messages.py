@@ -63,6 +63,7 @@ class Answer(Struct, frozen=True, omit_defaults=True, tag="answer", forbid_unkno
     name: RoundName
     rank: int
     verdict: Verdict
+    state: RankState  # after what is answered: who reads the status once a command ended sees no state of before
     step: int  # the rank's own now; RESERVE: the highest step at which it can park
     config_revision: int
     digest: str | None = None

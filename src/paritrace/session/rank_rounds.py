@@ -323,6 +323,7 @@ def _send(
         name=name,
         rank=rank.rank,
         verdict=verdict,
+        state=rank.state,
         step=rank.step,
         config_revision=rank.config_revision,
         digest=None if done is None else done.digest,
