@@ -3,24 +3,13 @@
 import msgspec
 
 from paritrace.errors import HostError, InternalError, Outcome, ParitraceError, RequestError
-
-
-class _Told(msgspec.Struct, frozen=True):
-    code: str
-    kind: str
-    message: str
-    fix: str
-    details: tuple[str, ...] = ()
-
-
-class _Trouble(msgspec.Struct, frozen=True):
-    error: _Told
+from paritrace.session.api_records import Trouble
 
 
 def error_of(told: bytes, /) -> ParitraceError:
     """Return the error of an answer; of ours where the answer cannot be read."""
     try:
-        error = msgspec.json.decode(told, type=_Trouble).error
+        error = msgspec.json.decode(told, type=Trouble).error
     except msgspec.DecodeError:
         return InternalError(
             f"the coordinator answered {told[:200]!r}",
