@@ -103,6 +103,15 @@ def test_se12_under_a_launcher_the_living_live_and_an_end_of_unknown_kind_is_a_f
     assert roles_of(*ranks) == [Role.LIVES, Role.CAUSE]
 
 
+def test_se12_a_cause_that_said_nothing_is_not_said_to_have_said_an_error() -> None:
+    for dead, words in (
+        (rank_with(0, None, launcher=True, closed=True), "rank 0 is gone, nothing here tells how, and no other rank"),
+        (rank_with(0, Signalled(6)), "rank 0 aborted, and no other rank failed by itself"),
+    ):
+        cause, told, _ = judged((dead, rank_with(1, None)))
+        assert (cause, told.startswith(words)) == ("rank 0", True)
+
+
 def test_se12_a_rank_that_left_with_status_0_is_no_failure() -> None:
     assert cause_of(rank_with(0, Exited(0)), rank_with(1)) == "undetermined"
     assert roles_of(rank_with(0, Exited(0)), rank_with(1, KILLED)) == [Role.LEFT, Role.CAUSE]
@@ -133,7 +142,7 @@ def test_se12_lack_of_memory_is_told_from_another_sigkill_by_the_counter_alone(k
         (ExitEvidence(rank=0, pid=1, wait=None, signals_by_us=(9,), not_reaped=True), "not reaped"),
         (ExitEvidence(rank=0, pid=1, wait=None, words="node died"), "node died"),
         (ExitEvidence(rank=0, pid=1, wait=None, launcher_owned=True, line_closed=True), "is its launcher's"),
-        (ExitEvidence(rank=0, pid=1, wait=None, line_closed=True), "its line is closed"),
+        (ExitEvidence(rank=0, pid=1, wait=None, line_closed=True), "its line is closed, and it has not ended"),
     ],
 )
 def test_se12_every_end_has_words(evidence: ExitEvidence, words: str) -> None:

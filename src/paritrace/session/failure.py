@@ -89,23 +89,36 @@ def judged(ranks: tuple[RankFailure, ...], /) -> tuple[str, str, tuple[RankFailu
     an error; without one, the one rank that answers no more. Several of the first that there are: undetermined.
     """
     weights = {one.rank: _weight(one, launcher=_others_failed(one, ranks)) for one in ranks}
-    for weight, what in (
-        (_Weight.HARD, "ended by itself, which no other rank's failure explains"),
-        (_Weight.SOFT, "said an error, and no other rank failed by itself"),
-        (_Weight.SILENT, "answers no more, and no other rank failed"),
-    ):
-        found = [rank for rank, has in weights.items() if has is weight]
+    for weight in (_Weight.HARD, _Weight.SOFT, _Weight.SILENT):
+        found = [one for one in ranks if weights[one.rank] is weight]
         if len(found) == 1:
-            return f"rank {found[0]}", f"rank {found[0]} {what}", _with_roles(ranks, weights, cause=found[0])
+            (cause,) = (one.rank for one in found)
+            return f"rank {cause}", f"rank {cause} {_what(weight, found[0])}", _with_roles(ranks, weights, cause=cause)
         if found:
-            named = ", ".join(map(str, found))
-            words = f"ranks {named} each {what}" if weight is _Weight.HARD else f"more than one: ranks {named}"
+            named = ", ".join(str(one.rank) for one in found)
+            hard = f"ranks {named} each {_what(weight, found[0])}"
+            words = hard if weight is _Weight.HARD else f"more than one: ranks {named}"
             return UNDETERMINED, words, _with_roles(ranks, weights, cause=None)
     return (
         UNDETERMINED,
         "no rank ended, said an error or fell silent by itself",
         _with_roles(ranks, weights, cause=None),
     )
+
+
+def _what(weight: _Weight, one: RankFailure) -> str:
+    """What makes a rank the cause."""
+    match weight:
+        case _Weight.HARD:
+            return "ended by itself, which no other rank's failure explains"
+        case _Weight.SOFT if one.last.errors:
+            return "said an error, and no other rank failed by itself"
+        case _Weight.SOFT if one.exit.wait is not None:
+            return "aborted, and no other rank failed by itself"
+        case _Weight.SOFT:
+            return "is gone, nothing here tells how, and no other rank failed by itself"
+        case _Weight.SILENT | _Weight.NONE:
+            return "answers no more, and no other rank failed"
 
 
 def exit_words(evidence: ExitEvidence, /) -> str:
@@ -126,9 +139,9 @@ def _without_status(evidence: ExitEvidence) -> str:
         return "not reaped: it was sent SIGKILL and has not ended (a driver may hold it)"
     if not evidence.line_closed:
         return "alive"
-    return (
-        "gone; its exit status is its launcher's" if evidence.launcher_owned else "its line is closed, no exit status"
-    )
+    if evidence.launcher_owned:
+        return "gone; its exit status is its launcher's"
+    return "its line is closed, and it has not ended: it read nothing for a second, or closed a descriptor not its own"
 
 
 def _sender(evidence: ExitEvidence, number: int) -> str:
