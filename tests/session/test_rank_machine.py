@@ -216,9 +216,11 @@ def test_se9_inputs_that_come_with_values_are_prepared_first_and_put_in_while_lo
 def test_se9_values_with_inputs_need_both_capabilities_before_anything_is_prepared() -> None:
     driven = Driven(capabilities=("plan_config",)).do(Built(0, 0))
     driven.hear(PREPARE, "a", Kind.CONFIGURE, epoch=1, body={"inputs": {}})
-    assert driven.answer.reasons[0].words == "the workload has no prepare_inputs"
+    assert driven.answer.reasons[0].words.startswith("the workload has no prepare_inputs: a class has")
     driven = Driven(capabilities=()).do(Built(0, 0)).hear(PREPARE, "a", Kind.CONFIGURE, epoch=1, body={"inputs": {}})
-    assert driven.answer.reasons[0].words == "the workload has no plan_config and no prepare_inputs"
+    words = driven.answer.reasons[0].words
+    assert words.startswith("the workload has no plan_config and no prepare_inputs: a class has plan_config and")
+    assert "a loop, `config` and `configure` of steps; a class has prepare_inputs" in words
 
 
 @pytest.mark.parametrize("kind", list(NEEDS))

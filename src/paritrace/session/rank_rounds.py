@@ -32,6 +32,16 @@ NEEDS = MappingProxyType(
     }
 )
 """The capability that a workload must have for a kind."""
+_MENDS = MappingProxyType(
+    {
+        "plan_config": "a class has plan_config and apply_config for it; a loop, `config` and `configure` of steps",
+        "save": "a class has save, inspect and apply for it; a loop saves by itself",
+        "inspect": "a class has save, inspect and apply for it; a loop loads by itself",
+        "prepare_inputs": "a class has prepare_inputs, install_inputs and publish_inputs for it",
+        "preview": "a class has preview for it",
+        "rebuild": "a class has rebuild for it; out of an error new ranks are started without it",
+    }
+)
 
 
 def on_round(turn: Turn, message: Round, *, next_step: int) -> None:
@@ -263,7 +273,8 @@ def _capable(turn: Turn, message: Round) -> bool:
     needed = {NEEDS.get(message.kind), "prepare_inputs" if message.name is RoundName.PREPARE else None} - {None}
     missing = sorted(str(name) for name in needed if name not in turn.rank.capabilities)
     if missing:
-        _refuse(turn, message.name, "not_capable", f"the workload has no {' and no '.join(missing)}")
+        mends = "; ".join(_MENDS[name] for name in missing)
+        _refuse(turn, message.name, "not_capable", f"the workload has no {' and no '.join(missing)}: {mends}")
     return not missing
 
 
