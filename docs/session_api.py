@@ -56,7 +56,15 @@ def document_text() -> str:
 @cache
 def _document() -> dict[str, Any]:
     """What a coordinator serves; nobody is asked, so nobody stands behind the desk."""
-    desk = Desk(Path(), ledger=Ledger({}, {}), ring=Ring(), bounds=(), wake=lambda: None, trying=_nobody)
+    desk = Desk(
+        Path(),
+        ledger=Ledger({}, {}),
+        ring=Ring(),
+        bounds=(),
+        wake=lambda: None,
+        trying=_nobody,
+        document=lambda _revision: None,
+    )
     return application(desk, token="").openapi()
 
 

@@ -4,8 +4,18 @@ from typing import Any
 
 import pytest
 
-from paritrace.session.commands import Command, Fences, Kind, Result
-from paritrace.session.coordinator_events import Asked, Deny, FailStop, Keep, StartRanks, Withdrawn, Written
+from paritrace.session.commands import Command, Fences, Kind, Reason, Result
+from paritrace.session.coordinator_events import (
+    Asked,
+    Deny,
+    FailStop,
+    Keep,
+    StartRanks,
+    Survey,
+    Surveyed,
+    Withdrawn,
+    Written,
+)
 from paritrace.session.coordinator_machine import view
 from paritrace.session.coordinator_record import Phase
 from paritrace.session.messages import Autosaved, Ended, RoundName, Verdict
@@ -508,3 +518,107 @@ def test_se6_a_rank_that_ends_its_run_before_another_was_released_has_ended_it()
     driven.answer(0, step=5)
     driven.end(0, step=10)
     assert (driven.state.target, driven.state.step) == (None, 10)
+
+
+@pytest.mark.parametrize(
+    ("rounds", "result"),
+    [((), Result.CANCELLED), ((RESERVE, PARK), Result.CANCELLED), ((RESERVE, PARK, VOTE), Result.FAILED)],
+)
+def test_se21_a_close_at_once_overtakes_what_is_under_way_and_asks_no_rank(
+    rounds: tuple[RoundName, ...], result: Result
+) -> None:
+    driven = running()
+    driven.ask("live", Kind.SAVE)
+    driven.ask("waits", Kind.SAVE)
+    driven.all_answer(*rounds, step=5)
+    driven.ask("close", Kind.CLOSE, now=True)
+    assert driven.reply("live").result is result
+    assert driven.reply("waits").result is Result.CANCELLED
+    assert [action.code for action in driven.actions if isinstance(action, FailStop)] == ["closed_at_once"]
+    assert driven.told(CLOSE) == []
+    assert driven.records("generation")[-1]["event"] == "ended_at_once"
+    assert driven.timers() == {"gone": 4.0}
+    driven.gone(0)
+    driven.gone(1)
+    reply = driven.reply("close")
+    assert (reply.result, driven.state.over) == (Result.APPLIED, True)
+    assert reply.notes == ("ended without waiting: ranks 0, 1; failures/3.json says what each was at",)
+    assert driven.timers() == {}
+
+
+def test_se21_a_close_at_once_overtakes_a_close_that_waits_for_a_stuck_rank_and_both_are_told() -> None:
+    driven = running()
+    driven.ask("patient", Kind.CLOSE)
+    driven.answer(0, step=5)
+    driven.ask("held", Kind.CLOSE, Fences(generation=2), now=True)
+    assert driven.reply("held").reasons[0].code == "fence_generation"
+    driven.ask("held-too", Kind.CLOSE, Fences(step=4), now=True)
+    assert driven.reply("held-too").reasons[0].words == "expected step 4, it is 0"
+    driven.ask("close", Kind.CLOSE, now=True)
+    driven.ask("again", Kind.CLOSE, now=True)
+    driven.gone(0)
+    driven.elapse("gone")
+    assert {driven.reply(name).result for name in ("patient", "close", "again")} == {Result.APPLIED}
+    assert "rank 1 was not reaped in time" in driven.reply("close").notes
+    assert driven.state.over
+
+
+@pytest.mark.parametrize("now", [False, True])
+def test_se20_a_close_does_not_wait_for_a_new_generation_that_does_not_come_up(now: bool) -> None:
+    driven = running()
+    driven.gone(0)
+    driven.gone(1)
+    driven.ask("again", Kind.REBUILD)
+    driven.ask("close", Kind.CLOSE, **({"now": True} if now else {}))
+    assert driven.reply("again").result is Result.CANCELLED
+    assert (driven.state.generation, driven.state.phase) == (4, Phase.CLOSING)
+    driven.elapse("gone" if now else "round")
+    driven.elapse("gone")
+    assert driven.reply("close").result is Result.APPLIED
+
+
+def test_se16_under_attach_a_close_at_once_gives_up_control_and_waits_for_no_rank_that_is_stopped() -> None:
+    driven = Driven(stops_ranks=False)
+    driven.hear(driven.joined(0))
+    driven.ask("close", Kind.CLOSE, now=True)
+    assert not driven.state.over
+    driven.elapse("gone")
+    assert driven.state.over
+    assert driven.reply("close").notes[0] == "control was given up: rank 0; failures/3.json says what each was at"
+
+
+@pytest.mark.parametrize("reasons", [(), (Reason(-1, "not_a_checkpoint", "there is nothing of this name"),)])
+def test_se7_a_load_out_of_an_error_is_refused_before_a_generation_is_begun_for_it(reasons: tuple[Reason, ...]) -> None:
+    driven = running()
+    driven.gone(0)
+    driven.gone(1)
+    driven.ask("again", Kind.LOAD, checkpoint="here", rebuild=True)
+    assert [one for one in driven.actions if isinstance(one, Survey)] == [Survey("again", "here")]
+    driven.ask("waits", Kind.REBUILD)
+    assert driven.state.generation == 3
+    driven.do(Surveyed("another", (Reason(-1, "x", "of a command before"),)))
+    driven.do(Surveyed("again", reasons))
+    if reasons:
+        assert (driven.reply("again").result, driven.reply("again").reasons) == (Result.REFUSED, reasons)
+    driven.do(Surveyed("again", reasons))  # late: of nothing that waits
+    starts = [one.body for one in driven.actions if isinstance(one, StartRanks)][1:]
+    assert starts == [{} if reasons else {"checkpoint": "here", "rebuild": True}]
+    assert (driven.state.generation, driven.state.phase) == (4, Phase.STARTING)
+
+
+def test_se21_a_checkpoint_that_is_not_read_through_in_time_is_refused_and_a_close_does_not_wait_for_it() -> None:
+    for ask in (True, False):
+        driven = running()
+        driven.gone(0)
+        driven.gone(1)
+        driven.ask("again", Kind.LOAD, checkpoint="here", rebuild=True)
+        assert driven.timers()["survey"] == driven.state.bounds["inspect"]
+        if ask:
+            driven.ask("close", Kind.CLOSE)
+            assert (driven.reply("again").result, driven.state.over) == (Result.CANCELLED, True)
+            driven.do(Surveyed("again"))
+            assert driven.state.over
+        else:
+            driven.elapse("survey")
+            assert driven.reply("again").reasons[0].code == "not_surveyed"
+            assert driven.state.phase is Phase.ERROR

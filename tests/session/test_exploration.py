@@ -83,6 +83,14 @@ def test_se6_the_rest_of_a_run_ends_as_the_coordinator_believes(told: Telling) -
     assert ("live", "applied") in explored.results
 
 
+@pytest.mark.parametrize("fault", ["stick", "freeze", "death"])
+def test_se21_a_close_at_once_ends_whatever_is_under_way_whatever_is_wrong(fault: str, told: Telling) -> None:
+    now = Command("close", Kind.CLOSE, {"now": True})
+    explored = told(explore(Script((RUN, STOP, now), **{fault: 1}), world_size=1))  # type: ignore[arg-type]
+    assert results_of(explored, "close") == {"applied"}
+    assert results_of(explored, "stop") >= {"applied", "cancelled"}
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("fault", FAULTS)
 def test_se19_two_ranks_with_any_one_fault_at_any_point(fault: str, told: Telling) -> None:

@@ -27,6 +27,8 @@ from paritrace.session.coordinator_events import (
     SetTimer,
     Settle,
     StartRanks,
+    Survey,
+    Surveyed,
     Tell,
     Withdrawn,
     Written,
@@ -62,6 +64,7 @@ PAID_BY = {
     "refuse": "refusal",
     "unprepared": "refusal",
     "keep-fails": "refusal",
+    "survey-fails": "refusal",
     "fail": "failure",
     "freeze": "freeze",
     "stick": "stick",
@@ -124,6 +127,7 @@ class World(Struct, frozen=True):
     withdrawn: int = 0
     timers: frozenset[str] = frozenset()
     keeping: tuple[str, ...] = ()
+    surveying: tuple[str, ...] = ()
     settled: tuple[tuple[str, str], ...] = ()
     acted: tuple[tuple[str, int], ...] = ()  # what was done first by any rank, and at which step: the others must agree
     script: Script = Script(())
@@ -158,6 +162,10 @@ def moves_of(world: World) -> Iterator[Move]:
         yield ("keep", 0, command_id)
         if script.refusal:
             yield ("keep-fails", 0, command_id)
+    for command_id in world.surveying:
+        yield ("survey", 0, command_id)
+        if script.refusal:
+            yield ("survey-fails", 0, command_id)
     if script.timeout:
         yield from _timers_of(world)
     elif not world.faultless and not _anything(world):
@@ -181,7 +189,7 @@ def _beats_of(world: World) -> Iterator[Move]:
 
 def _anything(world: World) -> bool:
     """Whether anything but a timer can happen: where nothing can, timers do run out."""
-    if world.asked < len(world.script.commands) or world.keeping:
+    if world.asked < len(world.script.commands) or world.keeping or world.surveying:
         return True
     return any(
         next((move for move in _moves_of_rank(world, rank, process) if move[0] not in PAID_BY), None)
@@ -257,6 +265,11 @@ def after(world: World, move: Move) -> World:
             if name == "keep-fails":
                 world = _paid(world, "refusal")
             return _coordinate(world, Written(words, ok=name == "keep", words="disk full"))
+        case "survey" | "survey-fails":
+            world = replace(world, surveying=tuple(one for one in world.surveying if one != words))
+            if name == "survey":
+                return _coordinate(world, Surveyed(words))
+            return _coordinate(_paid(world, "refusal"), Surveyed(words, (Reason(-1, "injected", "injected"),)))
         case "timer":
             world = replace(_paid(world, "timeout"), timers=world.timers - {words})
             return _coordinate(world, Elapsed(words))
@@ -483,8 +496,9 @@ def _coordinate(world: World, event: CoordinatorEvent) -> World:
                     continue
                 on = world.timers | {action.timer} if action.seconds is not None else world.timers - {action.timer}
                 world = replace(world, timers=on)
-            case Keep():
-                world = replace(world, keeping=(*world.keeping, action.command_id))
+            case Keep() | Survey():
+                asked = "keeping" if isinstance(action, Keep) else "surveying"
+                world = replace(world, **{asked: (*getattr(world, asked), action.command_id)})
             case FailStop():
                 world = replace(world, processes=tuple(_ended(world, p) for p in world.processes))
             case StartRanks():

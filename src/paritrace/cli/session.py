@@ -88,7 +88,7 @@ def save(directory: Path, name: str | None, **given: Any) -> int:
 @session.command()
 @directory_argument
 @click.argument("checkpoint")
-@click.option("--rebuild", is_flag=True, help="With new ranks in a new generation; also the way out of an error.")
+@click.option("--rebuild", is_flag=True, help="The way out of an error: new ranks, in a new generation.")
 @_TOLERATE
 @command_options
 def load(directory: Path, checkpoint: str, rebuild: bool, tolerate_unknown: bool, **given: Any) -> int:
@@ -172,12 +172,17 @@ def rebuild(
 
 @session.command()
 @directory_argument
+@click.option("--now", is_flag=True, help="Wait for nothing under way: ranks that do not end by themselves are killed.")
 @command_options
-def close(directory: Path, **given: Any) -> int:
-    """Close the workload on every rank, then the session; the directory stays."""
+def close(directory: Path, now: bool, **given: Any) -> int:
+    """Close the workload on every rank, then the session; the directory stays.
+
+    A command and a step under way are waited for, up to the bounds `park` and `close`. With --now they are not: a
+    report says what each rank was at, and all are gone within 5 s, also one that is stopped or stuck in native code.
+    """
     from paritrace.session.commands import Kind
 
-    return Commanding(directory, given).ask(Kind.CLOSE, {})
+    return Commanding(directory, given).ask(Kind.CLOSE, {"now": True} if now else {})
 
 
 @session.command()

@@ -42,6 +42,7 @@ def chaos(folder: Path, workload: str, as_json: bool, **given: Any) -> int:
 
     Exit status: 0 every promise was kept; 1 one was not; 2 it could not be rehearsed.
     """
+    from paritrace.process.logged import ending_signals
     from paritrace.session.chaos.injuries import Injury
     from paritrace.session.chaos.rehearsing import Plan, rehearse
     from paritrace.session.coordinator.opening_request import Opening
@@ -58,7 +59,8 @@ def chaos(folder: Path, workload: str, as_json: bool, **given: Any) -> int:
     )
     wanted: tuple[Injury, ...] = tuple(Injury(one) for one in given["injuries"])
     plan = Plan(opening, wanted, num_stops=given["stops"], seed=given["seed"])
-    found = rehearse(plan, folder, tell=note)
+    with ending_signals():  # a session that is being hurt ends with us
+        found = rehearse(plan, folder, tell=note)
     write_json(found) if as_json else write_text(words_of(found))
     return ExitStatus.DONE if found.kept else ExitStatus.DIFFERENCE
 

@@ -53,7 +53,7 @@ def run_logged(
         HostError: `child_not_started` (Refused); `child_too_slow` (Failed) after the deadline, the group has ended.
     """
     started = time.monotonic()
-    with _ending_signals(), guarded() as guard, adopting() as end_orphans:
+    with ending_signals(), guarded() as guard, adopting() as end_orphans:
         child = _started(command, directory, environment, log)
         try:
             guard(child.pid)
@@ -96,8 +96,8 @@ def _started(
 
 
 @contextmanager
-def _ending_signals() -> Generator[None]:
-    """Let a signal that would end this process at once pass through as an exception, so that the group is ended."""
+def ending_signals() -> Generator[None]:
+    """Let a signal that would end this process at once pass through as an exception: what it started is ended."""
     if threading.current_thread() is not threading.main_thread():
         yield  # only the main thread may set handlers
         return

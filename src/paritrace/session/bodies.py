@@ -29,7 +29,7 @@ class RunBody(_Body, frozen=True):
 
 
 class NothingBody(_Body, frozen=True):
-    """`stop` and `close` say nothing further."""
+    """`stop` says nothing further."""
 
 
 class ConfigureBody(_Body, frozen=True):
@@ -47,7 +47,7 @@ class SaveBody(_Body, frozen=True):
 
 
 class LoadBody(_Body, frozen=True):
-    """`checkpoint`: a name, or `latest`. `rebuild`: with new ranks, also out of an error (SE-20)."""
+    """`checkpoint`: a name, or `latest`. `rebuild`: out of an error, with new ranks (SE-20)."""
 
     checkpoint: Saved
     rebuild: bool = False
@@ -92,6 +92,12 @@ class RebuildBody(_Body, frozen=True):
     tolerate_unknown: bool = False
 
 
+class CloseBody(_Body, frozen=True):
+    """`now`: whatever is under way, also where a rank is stuck: ranks are ended within the bounds of a fail-stop."""
+
+    now: bool = False
+
+
 BODIES: dict[Kind, type[_Body]] = {
     Kind.RUN: RunBody,
     Kind.STOP: NothingBody,
@@ -102,7 +108,7 @@ BODIES: dict[Kind, type[_Body]] = {
     Kind.PREVIEW: PreviewBody,
     Kind.CAPTURE: CaptureBody,
     Kind.REBUILD: RebuildBody,
-    Kind.CLOSE: NothingBody,
+    Kind.CLOSE: CloseBody,
 }
 
 

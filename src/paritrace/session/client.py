@@ -123,7 +123,10 @@ class Client:
         tolerate_unknown: bool = False,
         options: Options = NO_OPTIONS,
     ) -> Reply:
-        """Load a checkpoint by its name, or `latest`, on every rank or on none; `rebuild`: with new ranks (SE-20)."""
+        """Load a checkpoint by its name, or `latest`, on every rank or on none.
+
+        `rebuild`: out of an error, by new ranks (SE-20).
+        """
         body: Body = {"checkpoint": checkpoint, "rebuild": rebuild, "tolerate_unknown": tolerate_unknown}
         return self.command(Kind.LOAD, body, options)
 
@@ -165,9 +168,13 @@ class Client:
         body: Body = {} if values is None else {"values": dict(values)}
         return self.command(Kind.REBUILD, body if inputs is None else body | {"inputs": dict(inputs)}, options)
 
-    def close(self, *, options: Options = NO_OPTIONS) -> Reply:
-        """Close the workload on every rank, then the session."""
-        return self.command(Kind.CLOSE, {}, options)
+    def close(self, *, now: bool = False, options: Options = NO_OPTIONS) -> Reply:
+        """Close the workload on every rank, then the session.
+
+        `now`: do not wait for what is under way, nor for a rank that is stuck: all are told to end, and killed
+        `term_grace` later (2 s); a report says what each one was at.
+        """
+        return self.command(Kind.CLOSE, {"now": True} if now else {}, options)
 
     def command(self, kind: Kind, body: Body, options: Options = NO_OPTIONS, *, wait: bool = False) -> Reply:
         """Ask a command and wait for its result; with `wait` until no steps are pending, where it is a run.

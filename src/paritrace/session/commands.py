@@ -21,7 +21,7 @@ class Kind(StrEnum):
     PREVIEW = "preview"  # {"options"?, "rank"?}: of every rank that offers one, or of that rank alone
     CAPTURE = "capture"  # {"steps", "level", "name"?}: the next steps, into the session's captures
     REBUILD = "rebuild"  # {"values"?, "inputs"?}
-    CLOSE = "close"  # {}
+    CLOSE = "close"  # {"now"?}
 
 
 LIVE = frozenset({Kind.STOP, Kind.CONFIGURE, Kind.SAVE, Kind.INPUTS, Kind.PREVIEW, Kind.CAPTURE})

@@ -3,13 +3,23 @@
 from msgspec.structs import replace
 
 from paritrace.session.commands import LIVE, Body, Command, Kind, Reason, Reply, Result
-from paritrace.session.coordinator_ends import GONE, await_gone, close_if_all_gone, enter_closing
-from paritrace.session.coordinator_events import Deny, Settle, StartRanks
+from paritrace.session.coordinator_ends import (
+    GONE,
+    await_gone,
+    close_at_once,
+    close_if_all_gone,
+    enter_closing,
+    is_at_once,
+    nobody_awaits_strangers,
+)
+from paritrace.session.coordinator_events import Deny, Settle, StartRanks, Survey, Surveyed
 from paritrace.session.coordinator_record import COORDINATOR, Known, Phase, Turn, ours
 from paritrace.session.coordinator_rounds import begin, resume, undo
 from paritrace.session.messages import RoundName
 from paritrace.session.rounds import prepares
 from paritrace.session.states import RankState
+
+SURVEY = "survey"  # the timer of looking at a checkpoint before a generation is begun for it
 
 
 def on_asked(turn: Turn, command: Command, /) -> None:
@@ -64,7 +74,8 @@ def proceed(turn: Turn) -> None:
 
     It goes on, too, where the next one prepares inputs: that may take long, and is done while steps go on (SE-6).
     """
-    while turn.state.under is None and turn.state.starting is None:
+    _close_at_once_if_asked(turn)
+    while turn.state.under is None:
         command = _due(turn)
         if command is None or (turn.state.parked and prepares(command.kind, command.body)):
             break
@@ -83,12 +94,27 @@ def _give_up_preparing(turn: Turn) -> None:
         undo(turn, Result.CANCELLED, ours("closing", "a close was asked for while it was prepared"))
 
 
+def _close_at_once_if_asked(turn: Turn) -> None:
+    """A close that waits for nothing overtakes what waits, and what is under way."""
+    under = turn.state.under
+    if under is not None and is_at_once(under.command):
+        return
+    for command in turn.state.queue:
+        if is_at_once(command):
+            turn.change(queue=tuple(one for one in turn.state.queue if one.id != command.id))
+            cancelled = _fenced(turn, command, at_once=True)
+            if not cancelled:
+                close_at_once(turn, command)
+                return
+            turn.settle(command, Result.CANCELLED, reasons=cancelled)
+
+
 def _due(turn: Turn) -> Command | None:
     """Return the command that may be taken up now; while ranks start that is a close only."""
     state = turn.state
     if state.phase in {Phase.CLOSING, Phase.CLOSED}:
         return None
-    if state.phase is Phase.STARTING:
+    if state.phase is Phase.STARTING or state.starting is not None:
         return next((command for command in state.queue if command.kind is Kind.CLOSE), None)
     return state.queue[0] if state.queue else None
 
@@ -109,13 +135,18 @@ def _take(turn: Turn, command: Command) -> None:
         begin(turn, command)
 
 
-def _fenced(turn: Turn, command: Command) -> tuple[Reason, ...]:
-    """Return every fence that does not hold, with both values; the step of a run is looked at once it has parked."""
+def _fenced(turn: Turn, command: Command, *, at_once: bool = False) -> tuple[Reason, ...]:
+    """Return every fence that does not hold, with both values.
+
+    The step of a run is looked at once it has parked; `at_once`: it never does, and the last that all said is taken.
+    """
     state, fences = turn.state, command.fences
     present = [("generation", fences.generation, state.generation)]
     present.append(("config_revision", fences.config_revision, state.config_revision))
     if not state.running:
         present.append(("step", fences.step, state.step))
+    elif at_once:
+        present.append(("step", fences.step, min(known.step for known in state.ranks)))
     return tuple(
         Reason(COORDINATOR, f"fence_{name}", f"expected {name} {expected}, it is {now}")
         for name, expected, now in present
@@ -128,9 +159,7 @@ def _close(turn: Turn, command: Command) -> None:
     if was_error:
         turn.record("command", durable=True, id=command.id, kind=command.kind.value, body=command.body)
     enter_closing(turn, "the session is closed")
-    if not turn.state.stops_ranks:  # who never dialled in is nobody's to wait for, and trains on if it comes
-        for known in turn.state.ranks:
-            turn.know(known.rank, gone=known.gone or known.joined is None)
+    nobody_awaits_strangers(turn)
     if was_error:
         turn.change(queue=(command, *turn.state.queue))
         await_gone(turn)
@@ -151,9 +180,31 @@ def _recover(turn: Turn, command: Command) -> None:
         turn.settle(command, Result.REFUSED, reasons=ours("launcher_owned", words))
     else:
         turn.record("command", durable=True, id=command.id, kind=command.kind.value, body=command.body)
-        turn.change(starting=command, awaiting_gone=True)
-        await_gone(turn)
-        start_again(turn)
+        turn.change(starting=command)
+        if command.kind is Kind.LOAD:
+            turn.act(Survey(command.id, str(command.body["checkpoint"])))
+            turn.set_timer(SURVEY, "inspect")
+        else:
+            _start_once_gone(turn)
+
+
+def on_surveyed(turn: Turn, event: Surveyed, /) -> None:
+    """Refuse what cannot be loaded, while the failed generation and its report are still the present ones (SE-7)."""
+    starting = turn.state.starting
+    if starting is None or starting.id != event.command_id or turn.state.phase is not Phase.ERROR:
+        return
+    turn.set_timer(SURVEY, None)
+    if event.reasons:
+        turn.change(starting=None)
+        turn.settle(starting, Result.REFUSED, reasons=event.reasons)
+    else:
+        _start_once_gone(turn)
+
+
+def _start_once_gone(turn: Turn) -> None:
+    turn.change(awaiting_gone=True)
+    await_gone(turn)
+    start_again(turn)
 
 
 def start_again(turn: Turn, *, whatever: bool = False) -> None:

@@ -56,7 +56,14 @@ class Written(Struct, frozen=True):
     facts: Body = field(default_factory=dict[str, Any])
 
 
-CoordinatorEvent = Opened | Asked | Withdrawn | Heard | Gone | Elapsed | Written
+class Surveyed(Struct, frozen=True):
+    """What `Survey` asked for: everything on disk that speaks against the checkpoint; empty where nothing does."""
+
+    command_id: str
+    reasons: tuple[Reason, ...] = ()
+
+
+CoordinatorEvent = Opened | Asked | Withdrawn | Heard | Gone | Elapsed | Written | Surveyed
 
 
 class Tell(Struct, frozen=True):
@@ -87,6 +94,7 @@ class Record(Struct, frozen=True):
 
     generation: event (started, ready, closed), generation, config_revision, step, inputs_digest
     generation: event (stale_participant), generation, rank (another generation's)
+    generation: event (ended_at_once), generation, steps (by rank): closed with `now`
     command: id, kind, body, fences (when it is taken up)     result: id, kind, result, step, reasons, notes
     vote: id, kind, round, verdicts (by rank), digest         epoch: epoch, id, kind
     transition: before, after, step, epoch (of all ranks)     revision: revision, id, kind, step
@@ -118,6 +126,13 @@ class Keep(Struct, frozen=True):
     facts: Body
 
 
+class Survey(Struct, frozen=True):
+    """Look whether a checkpoint can be loaded at all, before a generation is begun for it (SE-7)."""
+
+    command_id: str
+    checkpoint: str
+
+
 class FailStop(Struct, frozen=True):
     """End this generation: report, then tell and kill every rank within the bounds (SE-12, SE-20)."""
 
@@ -132,4 +147,4 @@ class StartRanks(Struct, frozen=True):
     body: Body
 
 
-CoordinatorAction = Tell | Settle | Deny | Record | SetTimer | Keep | FailStop | StartRanks
+CoordinatorAction = Tell | Settle | Deny | Record | SetTimer | Keep | Survey | FailStop | StartRanks

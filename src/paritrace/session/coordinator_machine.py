@@ -3,7 +3,15 @@
 from typing import assert_never
 
 from paritrace.session.collective import Report, View, view_of
-from paritrace.session.coordinator_admission import on_asked, on_withdrawn, proceed, start, start_again
+from paritrace.session.coordinator_admission import (
+    SURVEY,
+    on_asked,
+    on_surveyed,
+    on_withdrawn,
+    proceed,
+    start,
+    start_again,
+)
 from paritrace.session.coordinator_ends import GONE, await_gone, close_if_all_gone, fail_stop
 from paritrace.session.coordinator_events import (
     Asked,
@@ -14,12 +22,13 @@ from paritrace.session.coordinator_events import (
     Gone,
     Heard,
     Opened,
+    Surveyed,
     Withdrawn,
     Written,
 )
 from paritrace.session.coordinator_lines import record_autosave
 from paritrace.session.coordinator_ranks import on_beat, on_ended, on_gone, on_joined
-from paritrace.session.coordinator_record import Coordinator, Known, Phase, Turn
+from paritrace.session.coordinator_record import Coordinator, Known, Phase, Turn, ours
 from paritrace.session.coordinator_rounds import ROUND, on_answer, on_silence, on_written
 from paritrace.session.health import BEAT, FAIL_STOP, heard, missed, overdue
 from paritrace.session.messages import Answer, Autosaved, Beat, Ended, FromRank, Joined, RoundName
@@ -64,6 +73,8 @@ def step(state: Coordinator, event: CoordinatorEvent, /) -> tuple[Coordinator, t
             _on_elapsed(turn, event.timer)
         case Written():
             on_written(turn, event)
+        case Surveyed():
+            on_surveyed(turn, event)
         case _:
             assert_never(event)
     proceed(turn)
@@ -107,6 +118,8 @@ def _on_elapsed(turn: Turn, timer: str) -> None:
         missed(turn, int(timer.partition(":")[2]))
     elif timer.startswith(f"{FAIL_STOP}:"):
         overdue(turn, int(timer.partition(":")[2]))
+    elif timer == SURVEY and turn.state.starting is not None:
+        on_surveyed(turn, Surveyed(turn.state.starting.id, ours("not_surveyed", "it was not read through in time")))
     elif timer == GONE:
         close_if_all_gone(turn, whatever=True)
         start_again(turn, whatever=True)

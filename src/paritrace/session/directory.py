@@ -42,3 +42,8 @@ class SessionRecord(Struct, frozen=True, forbid_unknown_fields=True):
 def config_path(directory: Path, revision: int, /) -> Path:
     """Where the configuration of a revision stands."""
     return directory / CONFIGS / f"{revision}.json"
+
+
+def failure_name(generation: int, /) -> str:
+    """Where the failure report of a generation stands within the session's directory."""
+    return f"{FAILURES}/{generation}.json"

@@ -26,7 +26,7 @@ class End(StrEnum):
 
     PARKED = "parked"  # all ranks at one step, by a run's end, a stop or a command
     FAILED = "failed"  # the session failed in it: how many steps were taken after the last agreed one is not known
-    OPEN = "open"  # the journal ends in it: it still runs, or its coordinator was killed
+    OPEN = "open"  # the journal ends in it: it still runs, its coordinator was killed, or it was closed at once
 
 
 class Begin(StrEnum):

@@ -16,7 +16,7 @@ from paritrace.clock import SYSTEM, Clock, rfc3339
 from paritrace.errors import HostError
 from paritrace.files.local import Files
 from paritrace.session.commands import Reason
-from paritrace.session.directory import FAILURES
+from paritrace.session.directory import failure_name
 from paritrace.session.engines.seam import Engine, FromEngine
 from paritrace.session.failure import FailureReport, LastHeard, RankFailure, Role, exit_words, judged
 from paritrace.session.messages import Ended, Halt, encoded, from_rank
@@ -71,11 +71,6 @@ def stop_failed(
     last = _completed(engine, failing, first)
     name, trouble = _written(files, failing, last)
     return Stopped(last, name, trouble, tuple(brought))
-
-
-def failure_name(generation: int, /) -> str:
-    """Where the report of a generation stands within the session's directory."""
-    return f"{FAILURES}/{generation}.json"
 
 
 def _living(engine: Engine, failing: Failing) -> list[int]:

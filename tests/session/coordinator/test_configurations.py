@@ -7,14 +7,18 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
+from paritrace.errors import HostError
+from paritrace.files import Files
 from paritrace.session.bounds import bounds_with
 from paritrace.session.commands import Command, Kind
 from paritrace.session.coordinator.beginnings import Beginnings
-from paritrace.session.coordinator.configurations import Configurations
+from paritrace.session.coordinator.configurations import AGAIN_SECONDS, Configurations
 from paritrace.session.coordinator.generations import Started
 from paritrace.session.coordinator.opening_request import Opening
 from paritrace.session.coordinator_events import StartRanks
 from paritrace.session.coordinator_machine import began
+from paritrace.testing.clocks import ManualClock
+from tests.session.coordinator.test_books import FullDisk
 
 
 def document(**requested: Any) -> dict[str, Any]:
@@ -64,5 +68,26 @@ def test_se20_a_generation_after_an_error_has_the_next_revision_and_what_the_com
         5, {"rate": 9.0, "width": 4}, 1, None, None
     )
     assert beginnings.of(StartRanks(6, {"checkpoint": "x", "rebuild": True}), asked) == Started(
-        6, {"rate": 9.0, "width": 4}, 1, "x", None
-    )
+        6, {"rate": 2.0, "width": 4}, 1, "x", None
+    )  # the 9.0 never came up: a value that cannot be must not be asked for again and again
+
+
+def test_se26_a_configuration_that_the_disk_does_not_take_is_shown_and_written_once_there_is_room(
+    tmp_path: Path,
+) -> None:
+    clock, disk = ManualClock(), FullDisk()
+    disk.full = True
+    kept = Configurations(tmp_path, {}, files=Files(disk), clock=clock)
+    with pytest.raises(HostError):
+        kept.keep(1, document(rate=1.0))
+    assert kept.requested == {"rate": 1.0}
+    shown = kept.document(1)
+    assert shown is not None
+    assert kept.settle() == ()  # not at every turn
+    clock.sleep(AGAIN_SECONDS)
+    assert kept.settle() == ()
+    disk.full = False
+    assert kept.settle() == ()
+    assert kept.settle(at_once=True) == (1,)
+    assert (tmp_path / "configs" / "1.json").read_bytes() == shown == kept.document(1)
+    assert kept.settle(at_once=True) == ()

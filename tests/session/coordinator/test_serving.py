@@ -23,6 +23,7 @@ from paritrace.session.states import RankState
 from paritrace.session.status import Status
 from tests.session.coordinator.workloads import SMALL
 
+CLOSE_NOW_SECONDS = 5.0  # what `close --help` promises
 LONG_SECONDS = 60.0  # only a broken coordinator takes so long
 MOST_RESIDENT_KIB = 90 * 1024  # the aim is 60 MiB; interpreters and allocators differ
 
@@ -294,6 +295,35 @@ def test_se18_a_signal_closes_the_session(start: Starting, number: signal.Signal
         until(lambda: has_ended(owner))
         assert all(has_ended(pid) for pid in pids(status))
         assert read_journal(session.directory).lines[-1].what == "closed"
+
+
+@pytest.mark.slow
+def test_se21_close_now_overtakes_a_close_that_waits_for_a_rank_in_native_code_and_one_that_is_stopped(
+    start: Starting,
+) -> None:
+    with start(native_at=3) as session:
+        session.run(100)
+        until(lambda: session.status().ranks[0].step == 100)
+        ranks = pids(session.status())
+        os.kill(ranks[0], signal.SIGSTOP)
+        with pytest.raises(NotAppliedError) as waits:
+            session.close(options=Options(id="patient", timeout_seconds=0.1))
+        assert waits.value.reply is not None
+        assert waits.value.reply.result is Result.UNKNOWN
+        began = time.monotonic()
+        assert session.close(now=True).notes == (
+            "ended without waiting: ranks 0, 1; failures/1.json says what each was at",
+        )
+        assert all(has_ended(pid) for pid in ranks)
+        assert time.monotonic() - began < CLOSE_NOW_SECONDS
+        lines = read_journal(session.directory).lines
+        results = {str(line.facts["id"]): line.facts["result"] for line in lines if line.what == "result"}
+        assert results.pop("patient") == "applied"
+        exits = [line.facts["words"] for line in lines if line.what == "exit"]
+        assert exits[1] == "ended by SIGKILL, sent by us"
+        report = json.loads((session.directory / "failures" / "1.json").read_text())
+        assert report["code"] == "closed_at_once"
+        assert "in step" in report["ranks"][1]["stacks"]  # where it was stuck
 
 
 @pytest.mark.slow

@@ -1,5 +1,7 @@
 """A small workload without torch, which pauses, hangs or fails where a test wants it to."""
 
+import ctypes
+import signal
 import time
 from pathlib import Path
 
@@ -7,16 +9,24 @@ from paritrace.session.workload import RUN_BOUNDARY, ConfigField, Context, Input
 
 
 class Small:
-    """`hang_at`: this step waits until the file `release` is there; `fail_at`: this step raises."""
+    """`hang_at`: this step waits until the file `release` is there; `fail_at`: this step raises; `native_at`: in this
+    step rank 1 does not come back from native code, holds the interpreter's lock there, and ignores SIGTERM."""
 
     def __init__(
-        self, pause: float = 0.001, hang_at: int = -1, release: str = "", fail_at: int = -1, fail_build: bool = False
+        self,
+        pause: float = 0.001,
+        hang_at: int = -1,
+        release: str = "",
+        fail_at: int = -1,
+        fail_build: bool = False,
+        native_at: int = -1,
     ) -> None:
         self._pause = pause
         self._hang_at = hang_at
         self._release = release
         self._fail_at = fail_at
         self._fail_build = fail_build
+        self._native_at = native_at
         self.total = 0.0
 
     def config_fields(self) -> tuple[ConfigField, ...]:
@@ -44,6 +54,10 @@ class Small:
         deadline = time.monotonic() + 60
         while n == self._hang_at and not Path(self._release).exists() and time.monotonic() < deadline:
             time.sleep(0.01)
+        if n == self._native_at and ctx.rank == 1:
+            signal.signal(signal.SIGTERM, signal.SIG_IGN)
+            while True:  # a signal ends a sleep
+                ctypes.PyDLL(None).sleep(600)
         if n == self._fail_at:
             raise ValueError(f"step {n} fails")
         time.sleep(self._pause)

@@ -9,8 +9,8 @@ from typing import Self
 
 from paritrace.clock import SYSTEM, Clock
 from paritrace.errors import HostError, Outcome, ParitraceError
-from paritrace.session.client import Client
-from paritrace.session.commands import Kind
+from paritrace.session.client import Client, Options
+from paritrace.session.commands import Kind, Result
 from paritrace.session.coordinator.detaching import start_detached
 from paritrace.session.coordinator.opening_request import Opening
 from paritrace.session.opening import read_session
@@ -37,7 +37,7 @@ class Patient:
         try:
             self._start()
         except BaseException:  # an interrupt as well: its coordinator is a process of its own, and would stay
-            self.__exit__()
+            self._end(now=True)
             raise
         return self
 
@@ -52,12 +52,18 @@ class Patient:
             )
         self.bounds = {one.name: one.seconds for one in self.client.bounds().bounds}
 
-    def __exit__(self, *_: object) -> None:
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        self._end(now=kind is not None)
+
+    def _end(self, *, now: bool) -> None:
+        """Close it, in order or at once; a close that is not through in time is overtaken by one at once."""
         left = self._pids.values()
         for pid in left:
             send(pid, signal.SIGCONT)
         with suppress(ParitraceError):
-            self.client.ask(Kind.CLOSE, {})
+            closed = None if now else self.client.ask(Kind.CLOSE, {}, Options(timeout_seconds=CLOSE_SECONDS))
+            if closed is None or closed.result is not Result.APPLIED:
+                self.client.ask(Kind.CLOSE, {"now": True})
         self.seconds_until(lambda: all(is_gone(pid) for pid in left), most=CLOSE_SECONDS)
         for pid in left:
             send(pid, signal.SIGKILL)

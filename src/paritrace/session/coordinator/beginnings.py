@@ -32,12 +32,10 @@ class Beginnings:
                 self._opening.start_from,
                 self._inputs_digest,
             )
-        given = action.body.get("values")
-        if given is not None:
-            self._configurations.requested = {**self._configurations.requested, **given}
+        given = action.body.get("values", {})  # the last request once they have come up: what is wrong is not kept
         return Started(
             action.generation,
-            self._configurations.requested,
+            {**self._configurations.requested, **given},
             machine.config_revision + 1,
             action.body.get("checkpoint"),
             machine.inputs_digest or self._inputs_digest,

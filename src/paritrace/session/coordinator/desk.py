@@ -7,7 +7,6 @@ from typing import Protocol
 
 from paritrace.clock import SYSTEM, Clock
 from paritrace.errors import HostError, RequestError
-from paritrace.files import LOCAL
 from paritrace.session.bounds import Bound
 from paritrace.session.commands import Command
 from paritrace.session.coordinator.lease import Lease
@@ -16,7 +15,6 @@ from paritrace.session.coordinator.ring import Ring
 from paritrace.session.coordinator.snapshot import Seen, status_of
 from paritrace.session.coordinator.trying import Tried
 from paritrace.session.coordinator_events import Asked, CoordinatorEvent, Withdrawn
-from paritrace.session.directory import config_path
 from paritrace.session.status import Status
 
 
@@ -36,6 +34,7 @@ class Desk:
         bounds: tuple[Bound, ...],
         wake: Callable[[], None],
         trying: Trying,
+        document: Callable[[int], bytes | None],
         clock: Clock = SYSTEM,
     ) -> None:
         self.directory = directory
@@ -46,6 +45,7 @@ class Desk:
         self._ledger = ledger
         self.wake = wake
         self._trying = trying
+        self._document = document
         self._clock = clock
         self._seen: Seen | None = None
         self._over = False
@@ -81,14 +81,17 @@ class Desk:
             raise _over("is over")
         waiting, fresh = self._ledger.take(command)
         if fresh:
-            self.inbox.put(Asked(command))
-            self.wake()
+            self.tell(Asked(command))
         return waiting
 
     def ask_ourselves(self, command: Command) -> None:
         """Ask a command of our own, whoever holds the lease: to close at a signal."""
         self._ledger.take(command)
-        self.inbox.put(Asked(command))
+        self.tell(Asked(command))
+
+    def tell(self, event: CoordinatorEvent) -> None:
+        """Hand an event to the main thread; from any thread."""
+        self.inbox.put(event)
         self.wake()
 
     def find(self, command_id: str) -> Waiting:
@@ -111,8 +114,7 @@ class Desk:
         self.lease.require(lease)
         waiting = self.find(command_id)
         if not waiting.done():
-            self.inbox.put(Withdrawn(command_id))
-            self.wake()
+            self.tell(Withdrawn(command_id))
         return waiting
 
     def try_out(self, command: Command) -> Tried:
@@ -126,7 +128,7 @@ class Desk:
             RequestError: Refused, `no_such_revision`.
         """
         number = self.status().config_revision if revision is None else revision
-        data = LOCAL.read_if_present(config_path(self.directory, number))
+        data = self._document(number)
         if data is None:
             raise RequestError(
                 f"this session keeps no configuration of revision {number}",

@@ -30,6 +30,7 @@ from paritrace.session.coordinator_events import (
     SetTimer,
     Settle,
     StartRanks,
+    Survey,
     Tell,
     Written,
 )
@@ -66,6 +67,7 @@ class Parts(msgspec.Struct, frozen=True):
     configurations: Configurations
     failed: FailedGeneration
     keep: Callable[[Keep], Written]
+    survey: Callable[[Survey], None]
     beginning: Callable[[StartRanks, Coordinator], Started]
 
 
@@ -95,7 +97,13 @@ class Loop:
             self.take(event)
         for timer in self._timers.due():
             self.take(Elapsed(timer))
+        self.settle_configurations()
         self._publish()
+
+    def settle_configurations(self, *, at_once: bool = False) -> None:
+        """Write the configurations that the disk had no room for, once it has some."""
+        for revision in self._parts.configurations.settle(at_once=at_once):
+            self._warn_of_configuration(revision, "is kept now", self.machine.generation)
 
     def take(self, event: CoordinatorEvent) -> None:
         """Give an event to the machine and do what it says; what comes of doing it follows at once."""
@@ -184,10 +192,11 @@ class Loop:
         try:
             self._parts.configurations.keep(message.config_revision, message.facts)
         except HostError as error:
-            self._parts.books.warn(
-                f"the configuration of revision {message.config_revision} was not kept: {error.message}",
-                generation=message.generation,
-            )
+            words = f"is held until the disk takes it: {error.message}"
+            self._warn_of_configuration(message.config_revision, words, message.generation)
+
+    def _warn_of_configuration(self, revision: int, words: str, generation: int) -> None:
+        self._parts.books.warn(f"the configuration of revision {revision} {words}", generation=generation)
 
     def _perform(self, action: CoordinatorAction) -> None:
         parts = self._parts
@@ -204,6 +213,8 @@ class Loop:
                 self._timers.set(action.timer, action.seconds)
             case Keep():
                 self._pending.put(parts.keep(action))
+            case Survey():
+                parts.survey(action)
             case FailStop():
                 pass  # done last, by `_take_one`
             case StartRanks():

@@ -14,6 +14,7 @@ from paritrace.evidence.ids import new_run_id
 from paritrace.loopback.listening import HOST, bound
 from paritrace.process.identity import own_identity
 from paritrace.session.bounds import BOUNDS, bounds_with
+from paritrace.session.checkpoint_choice import Wanted
 from paritrace.session.commands import Kind, Reason, Reply, Result
 from paritrace.session.coordinator.announcing import Announcer
 from paritrace.session.coordinator.beginnings import Beginnings
@@ -32,6 +33,7 @@ from paritrace.session.coordinator.loop import Loop, Parts
 from paritrace.session.coordinator.opening_request import Opening
 from paritrace.session.coordinator.owning import owned, write_session, write_token
 from paritrace.session.coordinator.ring import Ring
+from paritrace.session.coordinator.surveying import Surveying
 from paritrace.session.coordinator.trying import tried
 from paritrace.session.coordinator_events import Opened
 from paritrace.session.coordinator_machine import began
@@ -103,6 +105,7 @@ def serve(opening: Opening, /, *, begun: Callable[[Begun], None], announcer: Ann
             interrupts.look(desk)
             announcer.look(desk, answers=serving.answers)
         desk.end()
+        loop.settle_configurations(at_once=True)
         _settle_what_is_left(ledger, loop)
         books.line(CLOSED, {}, generation=loop.machine.generation, durable=True)
     announcer.ended()
@@ -184,6 +187,7 @@ def _loop(begun: _Owned, generations: Generations, *, clock: Clock) -> tuple[Loo
         bounds=tuple(replace(one, seconds=record.bounds[one.name]) for one in BOUNDS),
         wake=generations.wake,
         trying=lambda command: tried(loops[0].machine, command),
+        document=configurations.document,
         clock=clock,
     )
     parts = Parts(
@@ -198,6 +202,7 @@ def _loop(begun: _Owned, generations: Generations, *, clock: Clock) -> tuple[Loo
             generations, books, session_id=record.session_id, directory=opening.directory, clock=clock
         ),
         keep=Keeping(Path(opening.directory)),
+        survey=Surveying(Path(opening.directory), Wanted(opening.workload, opening.ranks), tell=desk.tell),
         beginning=beginnings.of,
     )
     loops.append(Loop(machine, parts, clock=clock))

@@ -9,6 +9,7 @@ from fastapi.testclient import TestClient
 
 from paritrace.session.bounds import BOUNDS, bounds_with
 from paritrace.session.commands import Command, Reply, Result
+from paritrace.session.coordinator.configurations import Configurations
 from paritrace.session.coordinator.desk import Desk
 from paritrace.session.coordinator.http.application import application
 from paritrace.session.coordinator.ledger import Ledger
@@ -36,6 +37,7 @@ class Room:
             bounds=BOUNDS,
             wake=lambda: None,
             trying=lambda command: tried(self.machine, command),
+            document=Configurations(directory, {}).document,
         )
         self.desk.publish(Seen("s", "local", self.machine, {0: 0}))
         self.asked: list[Command] = []

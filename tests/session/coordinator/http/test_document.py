@@ -34,7 +34,7 @@ FULL: dict[Kind, dict[str, object]] = {
         "steps": 1, "level": ["op"], "name": "a", "select": ["linear"], "regions": 4, "statistics": True
     },
     Kind.REBUILD: {"values": {"lr": 0.1}, "inputs": {"text": "a"}, "tolerate_unknown": True},
-    Kind.CLOSE: {},
+    Kind.CLOSE: {"now": True},
 }  # fmt: skip
 
 
