@@ -58,7 +58,7 @@ def _document() -> dict[str, Any]:
     """What a coordinator serves; nobody is asked, so nobody stands behind the desk."""
     desk = Desk(
         Path(),
-        ledger=Ledger({}, {}),
+        ledger=Ledger({}, {}, recall=lambda _: (None, None)),
         ring=Ring(),
         bounds=(),
         wake=lambda: None,

@@ -17,7 +17,7 @@ from paritrace.session.coordinator_events import (
     Written,
 )
 from paritrace.session.coordinator_machine import view
-from paritrace.session.coordinator_record import Phase
+from paritrace.session.coordinator_record import REMEMBERED, Phase
 from paritrace.session.messages import Autosaved, Ended, RoundName, Verdict
 from paritrace.session.rounds import ENDLESS
 from paritrace.session.states import RankState
@@ -622,3 +622,13 @@ def test_se21_a_checkpoint_that_is_not_read_through_in_time_is_refused_and_a_clo
             driven.elapse("survey")
             assert driven.reply("again").reasons[0].code == "not_surveyed"
             assert driven.state.phase is Phase.ERROR
+
+
+def test_se7_as_many_replies_are_held_as_are_remembered_and_what_waits_is_never_forgotten() -> None:
+    driven = running()
+    driven.ask("waits", Kind.SAVE)
+    for number in range(REMEMBERED + 10):
+        driven.ask(str(number), Kind.RUN, Fences(generation=1), steps=1)
+        driven.do(Withdrawn(str(number)))
+    assert len(driven.state.replies) == REMEMBERED
+    assert set(driven.state.asked) == {*driven.state.replies, "waits"}

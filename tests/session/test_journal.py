@@ -7,9 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from paritrace.errors import EvidenceError
-from paritrace.session.commands import Kind, Result
+from paritrace.session.commands import Command, Kind, Reason, Result
 from paritrace.session.journal import FORMAT, OPENED, VERSION, Journal, Line, Torn, encoded, journal_of
-from paritrace.session.replaying import InFlight, replayed
+from paritrace.session.replaying import InFlight, recalled, replayed
 
 
 def lines(*told: tuple[str, dict[str, Any]], generation: int = 1) -> tuple[Line, ...]:
@@ -92,3 +92,19 @@ def test_se7_an_unknown_result_is_not_the_last_word() -> None:
     )
     assert [one.id for one in found.in_flight] == ["a"]
     assert found.replies == {}
+
+
+def test_se7_a_command_is_found_again_by_its_id_with_its_last_result() -> None:
+    journal = Journal(
+        lines(
+            ("command", {"id": "a", "kind": "stop", "body": {}}),
+            ("result", {"id": "a", "kind": "stop", "result": "refused", "reasons": ["1: rank_busy: it saves"]}),
+            ("result", {"id": "b", "kind": "save", "result": "cancelled"}),
+        )
+    )
+    command, reply = recalled(journal, "a")
+    assert command == Command("a", Kind.STOP)
+    assert reply is not None
+    assert (reply.result, reply.reasons) == (Result.REFUSED, (Reason(1, "rank_busy", "it saves"),))
+    assert [one and one.result for one in recalled(journal, "b")] == [None, Result.CANCELLED]
+    assert recalled(journal, "c") == (None, None)

@@ -11,6 +11,7 @@ from paritrace.session.coordinator_events import CoordinatorAction, Record, SetT
 from paritrace.session.messages import Answer, Beat, Joined, RoundName, ToRank
 from paritrace.session.states import RankState
 
+REMEMBERED = 100  # replies; copied whole with every command
 COORDINATOR = -1  # whose reason it is where it is no rank's
 
 
@@ -167,7 +168,8 @@ class Turn:
     def settle_as(self, reply: Reply, /) -> None:
         """Give a command this result, for good: it is in the journal before anybody is told.
 
-        Every reply is held as long as the coordinator lives. A configuration that is kept by its revision is left out.
+        The last `REMEMBERED` are held, to answer the same id again; older ones the ledger answers from the journal, and
+        never asks again. A configuration that is kept by its revision is left out.
         """
         if "settings" in reply.facts.get(CONFIG_FACT, ()):
             reply = replace(reply, facts={name: fact for name, fact in reply.facts.items() if name != CONFIG_FACT})
@@ -181,7 +183,12 @@ class Turn:
             reasons=[f"{reason.rank}: {reason.code}: {reason.words}" for reason in reply.reasons] or None,
             notes=list(reply.notes) or None,
         )
-        self.change(replies={**self.state.replies, reply.command_id: reply})
+        replies = {**self.state.replies, reply.command_id: reply}
+        if len(replies) > REMEMBERED:
+            oldest = next(iter(replies))
+            del replies[oldest]
+            self.change(asked={name: one for name, one in self.state.asked.items() if name != oldest})
+        self.change(replies=replies)
         self.act(Settle(reply))
 
 

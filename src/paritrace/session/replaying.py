@@ -43,6 +43,19 @@ def replayed(journal: Journal, /) -> Replayed:
     return state.result()
 
 
+def recalled(journal: Journal, command_id: str, /) -> tuple[Command | None, Reply | None]:
+    """Return a command by its id and its result; None for what the journal does not hold."""
+    command, reply = None, None
+    for line in journal.lines:
+        if line.facts.get("id") != command_id:
+            continue
+        if line.what == "command":
+            command = _converted(line.facts, Command)
+        elif line.what == "result":
+            reply = reply_of(line) or reply
+    return command, reply
+
+
 class _State:
     def __init__(self) -> None:
         self.session_id: str | None = None

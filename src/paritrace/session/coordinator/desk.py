@@ -94,6 +94,18 @@ class Desk:
         self.inbox.put(event)
         self.wake()
 
+    def has_forgotten(self, command_id: str) -> bool:
+        """Whether `recall` comes before `ask`, `find` and `withdraw` of this id."""
+        return self._ledger.has_forgotten(command_id)
+
+    def recall(self, command_id: str) -> None:
+        """Take in again what was settled long ago, from the journal; on a thread that nobody waits for.
+
+        Raises:
+            RequestError: Refused, `command_forgotten`.
+        """
+        self._ledger.recall(command_id)
+
     def find(self, command_id: str) -> Waiting:
         """Return what the result of a command is told to.
 

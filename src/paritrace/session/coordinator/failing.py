@@ -1,15 +1,20 @@
 """At a fail-stop: what the coordinator knows of every rank goes into the report, then all ranks end (SE-12)."""
 
 from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
 
 from paritrace.clock import SYSTEM, Clock
+from paritrace.errors import ParitraceError
 from paritrace.files import LOCAL, Files
 from paritrace.session.coordinator.books import Books
 from paritrace.session.coordinator.generations import Generations
+from paritrace.session.coordinator.untold import untold_autosaves
 from paritrace.session.coordinator_events import FailStop
 from paritrace.session.coordinator_record import Coordinator, Known
 from paritrace.session.engines.seam import FromEngine
 from paritrace.session.failure import FailureReport, LastHeard
+from paritrace.session.opening import read_journal
 from paritrace.session.stopping import Failing, Stopped
 
 _NS = 1e9
@@ -60,6 +65,7 @@ class FailedGeneration:
             return ()
         self.report = stopped.name
         self._tell(stopped, machine)
+        self._tell_autosaves(machine.generation)
         return stopped.brought
 
     def forget(self) -> None:
@@ -72,6 +78,14 @@ class FailedGeneration:
             self._books.warn(f"the failure report was not written: {stopped.trouble}", generation=machine.generation)
         facts = {"root_cause": report.root_cause, "words": report.root_cause_words, "report": stopped.name}
         self._books.line("failure_report", facts, generation=machine.generation, durable=True)
+
+    def _tell_autosaves(self, generation: int) -> None:
+        """Once all ranks have ended: nothing more can be told by them. A journal that cannot be read leaves it so."""
+        directory = Path(self._directory)
+        with suppress(ParitraceError):
+            lines = read_journal(directory, files=self._files).lines
+            for facts in untold_autosaves(directory, lines, generation=generation, files=self._files):
+                self._books.line("checkpoint", facts, generation=generation, durable=True)
 
     def _failing(self, action: FailStop, machine: Coordinator, heard_ns: dict[int, int]) -> Failing:
         now = self._clock.monotonic_ns()

@@ -1,7 +1,8 @@
 """Every command by its id, with its result or whoever waits for it: one id has one content and one result (SE-7)."""
 
 import threading
-from collections.abc import Mapping
+from collections import deque
+from collections.abc import Callable, Mapping
 from concurrent.futures import Future
 
 from paritrace.errors import RequestError
@@ -10,12 +11,24 @@ from paritrace.session.commands import Command, Reply, Result
 Waiting = Future[Reply]
 
 
-class Ledger:
-    """Kept by any thread; begins with what the journal tells of earlier coordinators."""
+REMEMBERED_REPLIES = 1000  # some 4 kB each: the last minutes of a program that asks without a pause
 
-    def __init__(self, commands: Mapping[str, Command], replies: Mapping[str, Reply]) -> None:
+Recall = Callable[[str], tuple[Command | None, Reply | None]]
+"""What the journal has of a command by its id."""
+
+
+class Ledger:
+    """Kept by any thread; begins with what the journal tells of earlier coordinators.
+
+    Of what was settled before the last `REMEMBERED_REPLIES` only the ids are held: the journal has the rest (ADR 0073).
+    """
+
+    def __init__(self, commands: Mapping[str, Command], replies: Mapping[str, Reply], *, recall: Recall) -> None:
         self._commands = dict(commands)
         self._waiting: dict[str, Waiting] = {}
+        self._settled: deque[str] = deque()
+        self._forgotten: set[str] = set()
+        self._recall = recall
         self._lock = threading.Lock()
         for reply in replies.values():
             self.settle(reply)
@@ -34,14 +47,14 @@ class Ledger:
                     code="command_id_taken",
                     fix="give every command an id of its own; the same id asks again for the first result",
                 )
-            fresh = known is None
-            self._commands[command.id] = command
+            fresh = known is None and command.id not in self._waiting  # one that was cancelled while it waited is known
+            self._commands[command.id] = command  # by its result alone
             return self._waiting.setdefault(command.id, Future()), fresh
 
     def find(self, command_id: str) -> Waiting | None:
         """Return what the result of a command is told to, None where no such command was asked."""
         with self._lock:
-            if command_id not in self._commands:
+            if command_id not in self._commands and command_id not in self._waiting:
                 return None
             return self._waiting.setdefault(command_id, Future())
 
@@ -53,12 +66,42 @@ class Ledger:
                 return
             if reply.result is Result.UNKNOWN:
                 del self._waiting[reply.command_id]
+            else:
+                self._remember(reply.command_id)
         waiting.set_result(reply)
 
-    def end(self, reply_for: "Mapping[str, Reply]") -> None:
-        """Tell all who still wait."""
-        for reply in reply_for.values():
-            self.settle(reply)
+    def has_forgotten(self, command_id: str) -> bool:
+        """Whether a command was settled so long ago that the journal alone has its result."""
+        with self._lock:
+            return command_id in self._forgotten
+
+    def recall(self, command_id: str) -> None:
+        """Take a forgotten command in again. The journal is read through: not for a thread that others wait for.
+
+        Raises:
+            RequestError: Refused, `command_forgotten`: the journal has no result of it.
+        """
+        command, reply = self._recall(command_id)
+        if reply is None:
+            raise RequestError(
+                f"command {command_id[:140]} was asked long ago, and the journal does not hold its result",
+                code="command_forgotten",
+                fix="`paritrace session status` shows where the session stands; ask under a new id",
+            )
+        with self._lock:
+            self._forgotten.discard(command_id)
+            if command is not None:
+                self._commands[command_id] = command
+        self.settle(reply)
+
+    def _remember(self, command_id: str) -> None:
+        """The lock is held."""
+        self._settled.append(command_id)
+        while len(self._settled) > REMEMBERED_REPLIES:
+            oldest = self._settled.popleft()
+            self._commands.pop(oldest, None)
+            self._waiting.pop(oldest, None)
+            self._forgotten.add(oldest)
 
     @property
     def unsettled(self) -> tuple[Command, ...]:

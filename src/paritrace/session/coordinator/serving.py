@@ -35,13 +35,14 @@ from paritrace.session.coordinator.owning import owned, write_session, write_tok
 from paritrace.session.coordinator.ring import Ring
 from paritrace.session.coordinator.surveying import Surveying
 from paritrace.session.coordinator.trying import tried
+from paritrace.session.coordinator.untold import untold_autosaves
 from paritrace.session.coordinator_events import Opened
 from paritrace.session.coordinator_machine import began
 from paritrace.session.coordinator_record import COORDINATOR
 from paritrace.session.directory import SessionRecord
 from paritrace.session.journal import CLOSED, FORMAT, OPENED, VERSION
 from paritrace.session.opening import read_journal
-from paritrace.session.replaying import InFlight, Replayed, replayed
+from paritrace.session.replaying import InFlight, Replayed, recalled, replayed
 
 COORDINATOR_ENDED = "coordinator_ended"
 
@@ -89,7 +90,11 @@ def serve(opening: Opening, /, *, begun: Callable[[Begun], None], announcer: Ann
         sequence = journal.lines[-1].sequence if journal.lines else 0
         books = Books(JournalWriter(directory, sequence=sequence, clock=clock), Ring(), clock=clock)
         opened.callback(books.close)
-        ledger = Ledger(before.commands, before.replies)
+        ledger = Ledger(before.commands, before.replies, recall=lambda one: recalled(read_journal(directory), one))
+        for facts in untold_autosaves(directory, journal.lines, generation=before.generation):
+            books.line(
+                "checkpoint", facts, generation=before.generation
+            )  # its coordinator was killed: before ours opens
         _open(books, record, before, ledger=ledger)
         begun(Begun(record, before.in_flight))
         generations = Generations(opening, session_id=record.session_id, token=token, make=make)

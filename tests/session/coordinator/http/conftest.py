@@ -28,7 +28,7 @@ class Room:
 
     def __init__(self, directory: Path) -> None:
         self.machine, _ = step(began(world_size=2, generation=3, bounds=bounds_with({})), Opened())
-        self.ledger = Ledger({}, {})
+        self.ledger = Ledger({}, {}, recall=lambda _: (None, None))
         self.ring = Ring()
         self.desk = Desk(
             directory,

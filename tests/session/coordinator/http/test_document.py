@@ -125,10 +125,13 @@ def leasing(asking: Asking, silent: str) -> None:
 
 
 def failing(asking: Asking, room: Room, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Before anything was published, after the end, and where our own code raises."""
+    """Before anything was published, of what only the journal had, after the end, and where our own code raises."""
     monkeypatch.setattr(room.desk, "_seen", None)
     asking("/v1/status", "GET")
     asking("/v1/config", "GET")
+    monkeypatch.setattr(room.ledger, "_forgotten", {"lost"})
+    for kind, body in FULL.items():
+        asking(f"/v1/commands/{kind.value}", "POST", json={"body": body, "id": "lost"})
     room.desk.end()
     for kind, body in FULL.items():
         asking(f"/v1/commands/{kind.value}", "POST", json={"body": body})

@@ -16,6 +16,7 @@ STATUS = MappingProxyType(
         "foreign_origin": 403,
         "no_such_route": 404,
         "no_such_command": 404,
+        "command_forgotten": 404,
         "no_such_revision": 404,
         "wrong_method": 405,
         "command_id_taken": 409,

@@ -125,6 +125,7 @@ def _commanding(api: APIRouter, desk: Desk, described: Described) -> None:
     )
     async def told(request: Request, command_id: CommandId, wait_seconds: Wait = 0.0) -> Response:
         _require_known(request)
+        await _recalled(desk, command_id)
         return await _told(command_id, desk.find(command_id), seconds=wait_seconds)
 
     for kind in Kind:
@@ -134,7 +135,9 @@ def _commanding(api: APIRouter, desk: Desk, described: Described) -> None:
             methods=["POST"],
             name=kind.value,
             summary=f"Ask for {kind.value}",
-            **described(Told, DryRun, idempotency=BY_ID, asked=ASKED[kind], unsettled=True, errors=(409, 423, 503)),
+            **described(
+                Told, DryRun, idempotency=BY_ID, asked=ASKED[kind], unsettled=True, errors=(404, 409, 423, 503)
+            ),
         )
 
     @api.post(
@@ -145,6 +148,7 @@ def _commanding(api: APIRouter, desk: Desk, described: Described) -> None:
     async def withdraw(request: Request, wait_seconds: Wait = 0.0, lease: Lease = None) -> Response:
         _require_known(request)
         command_id = (await _body(request, Withdrawal)).id
+        await _recalled(desk, command_id)
         return await _told(command_id, desk.withdraw(command_id, lease=lease), seconds=wait_seconds)
 
 
@@ -186,9 +190,16 @@ def _asking(desk: Desk, kind: Kind) -> Callable[..., Awaitable[Response]]:
         if dry_run:
             tried = desk.try_out(command)
             return answer(DryRun(tried.would, tried.reasons))
+        await _recalled(desk, command.id)
         return await _told(command.id, desk.ask(command, lease=lease), seconds=wait_seconds)
 
     return ask
+
+
+async def _recalled(desk: Desk, command_id: str) -> None:
+    """Have what was settled long ago at hand; others are answered while the journal is read."""
+    if desk.has_forgotten(command_id):
+        await asyncio.to_thread(desk.recall, command_id)
 
 
 async def _told(command_id: str, waiting: Waiting, *, seconds: float) -> Response:
