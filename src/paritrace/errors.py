@@ -38,6 +38,7 @@ class ParitraceError(Exception):
         self.fix = fix
         self.outcome = outcome
         self.details = details
+        self.add_note("\n".join((*(f"  - {line}" for line in details), f"fix: {fix} [{code}]")))  # shown by tracebacks
 
     def __reduce__(self) -> tuple[object, ...]:
         return (_rebuild, (type(self), self.message, self.code, self.fix, self.outcome, self.details))
