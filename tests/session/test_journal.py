@@ -108,3 +108,13 @@ def test_se7_a_command_is_found_again_by_its_id_with_its_last_result() -> None:
     assert (reply.result, reply.reasons) == (Result.REFUSED, (Reason(1, "rank_busy", "it saves"),))
     assert [one and one.result for one in recalled(journal, "b")] == [None, Result.CANCELLED]
     assert recalled(journal, "c") == (None, None)
+
+
+def test_se26_the_revision_that_new_ranks_came_up_under_is_not_used_again() -> None:
+    told = lines(
+        ("revision", {"revision": 6, "step": 4}),
+        ("generation", {"event": "started", "config_revision": 6}),
+        ("generation", {"event": "ready", "config_revision": 7, "step": 0}),
+        ("generation", {"event": "closed"}),
+    )
+    assert replayed(Journal(told)).config_revision == 7

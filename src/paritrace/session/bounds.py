@@ -32,7 +32,7 @@ BOUNDS = (
     Bound("unresponsive", 5.0, "five heartbeats missed: stopped, in D state, or its GIL is held"),
     Bound("stalled", 30.0, "no progress for so long, or for ten times the rolling p99 of a step if that is longer"),
     Bound("fail_stop", 0.0, "a finding becomes a fail-stop past this; 0: never, a finding is only said"),
-    Bound("process_group", 3600.0, "the process group's own timeout, the last backstop"),
+    Bound("process_group", 3600.0, "the process group's own timeout, the last backstop: `ctx.group_timeout_seconds`"),
 )
 
 

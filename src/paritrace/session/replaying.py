@@ -86,6 +86,8 @@ class _State:
                 self._last(facts, f"{facts.get('round', line.what)} of generation {line.generation}")
             case "revision":
                 self.config_revision = int(facts.get("revision", self.config_revision))
+            case "generation":  # new ranks come up under the next one, which no other line tells
+                self.config_revision = int(facts.get("config_revision", self.config_revision))
             case "run":
                 self._run(facts)
             case "failure":

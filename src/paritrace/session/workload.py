@@ -43,6 +43,11 @@ class Context(Protocol):
         ...
 
     @property
+    def group_timeout_seconds(self) -> float:
+        """The bound `process_group`: the timeout to join the process group with, the last backstop (SE-21)."""
+        ...
+
+    @property
     def scratch(self) -> Path:
         """A folder of this rank, emptied at each generation."""
         ...

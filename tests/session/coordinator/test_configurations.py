@@ -69,7 +69,11 @@ def test_se20_a_generation_after_an_error_has_the_next_revision_and_what_the_com
     )
     assert beginnings.of(StartRanks(6, {"checkpoint": "x", "rebuild": True}), asked) == Started(
         6, {"rate": 2.0, "width": 4}, 1, "x", None
-    )  # the 9.0 never came up: a value that cannot be must not be asked for again and again
+    )
+    brings = {"inputs": {"text": "new"}, "tolerate_unknown": True}
+    assert beginnings.of(StartRanks(7, brings), asked).inputs_reference == {"text": "new"}
+    assert beginnings.of(StartRanks(7, brings), asked).tolerate_unknown
+    # the 9.0 never came up: a value that cannot be must not be asked for again and again
 
 
 def test_se26_a_configuration_that_the_disk_does_not_take_is_shown_and_written_once_there_is_room(

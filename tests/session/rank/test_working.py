@@ -194,6 +194,30 @@ def test_se33_a_rebuild_keeps_the_inputs_and_carries_the_whole_request(tmp_path:
     assert session.played.close() == 0
 
 
+def test_se25_an_unknown_value_that_was_tolerated_once_is_not_refused_by_the_next_command(tmp_path: Path) -> None:
+    session = Session(tmp_path)
+    for kind in (Kind.CONFIGURE, Kind.REBUILD):
+        dropped = session.ask(kind, {"values": {"typing": 1, "add": 2.0}, "tolerate_unknown": True})[-1]
+        assert (dropped.verdict, any("typing" in note for note in dropped.notes)) == (Verdict.YES, True)
+        assert session.ask(kind, {"values": {"add": 3.0}})[-1].verdict is Verdict.YES
+    assert session.played.close() == 0
+
+
+def test_se33_ranks_that_are_started_out_of_an_error_take_what_the_request_brings(tmp_path: Path) -> None:
+    session = Session(
+        tmp_path,
+        first_config={"add": 2.0, "typing": 1},
+        tolerate_unknown=True,
+        inputs_digest="of-before",
+        inputs_reference={"text": "second"},
+    )
+    facts = session.played.built().facts
+    assert session.resident.text == "second"
+    assert facts["inputs"]["generation"] == 1
+    assert [one["value"] for one in facts["config"]["settings"] if one["name"] == "add"] == [2.0]
+    assert session.played.close() == 0
+
+
 def test_se8_a_load_brings_back_state_step_and_configuration(tmp_path: Path) -> None:
     session = Session(tmp_path)
     session.played.run(3, at=0)

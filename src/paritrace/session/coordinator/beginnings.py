@@ -39,4 +39,6 @@ class Beginnings:
             machine.config_revision + 1,
             action.body.get("checkpoint"),
             machine.inputs_digest or self._inputs_digest,
+            action.body.get("inputs"),
+            bool(action.body.get("tolerate_unknown", False)),
         )

@@ -10,6 +10,7 @@ from msgspec import Struct
 
 from paritrace.clock import Clock
 from paritrace.files import Files
+from paritrace.session.bounds import bounds_with
 from paritrace.session.commands import Body
 from paritrace.session.coordinator.opening_request import Opening
 from paritrace.session.directory import GROUP
@@ -29,6 +30,8 @@ class Started(Struct, frozen=True):
     config_revision: int
     start_from: str | None
     inputs_digest: str | None
+    inputs_reference: Body | None = None
+    tolerate_unknown: bool = False
 
 
 class Generations:
@@ -79,6 +82,9 @@ class Generations:
             start_from=started.start_from,
             inputs_digest=started.inputs_digest,
             autosave_every=self._opening.autosave_every,
+            tolerate_unknown=started.tolerate_unknown,
+            inputs_reference=started.inputs_reference,
+            group_timeout_seconds=bounds_with(self._opening.bounds)["process_group"],
         )
         self._engine.start(self._spec)
 

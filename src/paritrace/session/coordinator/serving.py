@@ -95,7 +95,7 @@ def serve(opening: Opening, /, *, begun: Callable[[Begun], None], announcer: Ann
             books.line(
                 "checkpoint", facts, generation=before.generation
             )  # its coordinator was killed: before ours opens
-        _open(books, record, before, ledger=ledger)
+        _open(_Owned(opening, record, before, books, ledger))
         begun(Begun(record, before.in_flight))
         generations = Generations(opening, session_id=record.session_id, token=token, make=make)
         opened.callback(generations.end)
@@ -149,10 +149,12 @@ def _record(opening: Opening, before: Replayed, *, port: int, bounds: dict[str, 
     )
 
 
-def _open(books: Books, record: SessionRecord, before: Replayed, *, ledger: Ledger) -> None:
+def _open(begun: _Owned) -> None:
     """Write this coordinator's first line; what an earlier one had not finished is cancelled, and said (SE-18)."""
+    opening, record, before, books = begun.opening, begun.record, begun.before, begun.books
     told = to_builtins(record) | {"format": FORMAT, "version": VERSION}
     told["in_flight"] = [one.id for one in before.in_flight]
+    told |= {"start_from": opening.start_from, "autosave_every": opening.autosave_every, "config": opening.config}
     books.line(OPENED, told, generation=before.generation, durable=True)
     for one in before.in_flight:
         words = f"its coordinator ended before the result was known; last: {one.last}"
@@ -167,7 +169,7 @@ def _open(books: Books, record: SessionRecord, before: Replayed, *, ledger: Ledg
         reasons = [f"{COORDINATOR}: {COORDINATOR_ENDED}: {words}"]
         facts = {"id": one.id, "kind": one.kind.value, "result": reply.result.value, "reasons": reasons}
         books.line("result", facts, generation=one.generation, durable=True)
-        ledger.settle(reply)
+        begun.ledger.settle(reply)
 
 
 def _loop(begun: _Owned, generations: Generations, *, clock: Clock) -> tuple[Loop, Desk]:

@@ -25,6 +25,9 @@ class RankSpec(Struct, frozen=True):
     inputs_digest: str | None = None  # those that were present before: they are prepared again (SE-9)
     environment: dict[str, str] = field(default_factory=dict[str, str])
     autosave_every: int = 1000  # steps; 0: never by cadence (SE-37)
+    tolerate_unknown: bool = False  # unknown names of `first_config` are dropped and told (SE-25)
+    inputs_reference: dict[str, Any] | None = None  # of new inputs, in place of those before (SE-33)
+    group_timeout_seconds: float = 3600.0  # the bound `process_group`
 
 
 class FromEngine(Struct, frozen=True):

@@ -4,23 +4,20 @@ from datetime import timedelta
 
 import torch.distributed as dist
 
-from paritrace.session.bounds import BOUNDS
 from paritrace.session.workload import Context
 
-_TIMEOUT_SECONDS = next(bound.seconds for bound in BOUNDS if bound.name == "process_group")
 
-
-def join(ctx: Context, backend: str, /, *, timeout_seconds: float = _TIMEOUT_SECONDS) -> None:
+def join(ctx: Context, backend: str, /) -> None:
     """Make torch's default process group from what the context says: its store, rank and world size (SE-2, SE-16).
 
-    `timeout_seconds` is the group's own, the last backstop: who is waited for is known long before it runs out.
+    Its timeout is the bound `process_group`, the last backstop: who is waited for is known long before it runs out.
     """
     dist.init_process_group(
         backend,
         init_method=ctx.store,
         rank=ctx.rank,
         world_size=ctx.world_size,
-        timeout=timedelta(seconds=timeout_seconds),
+        timeout=timedelta(seconds=ctx.group_timeout_seconds),
     )
 
 

@@ -41,13 +41,21 @@ class Differing(Struct, frozen=True):
     tolerate_unknown: bool = False
 
 
+def _without_unknown(place: Place, given: Given) -> Given:
+    """What was tolerated once is not asked for again: the next request would be refused for it."""
+    if place.declared is None:
+        return given
+    known = {one.name for one in place.declared}
+    return replace(given, requested={name: value for name, value in given.requested.items() if name in known})
+
+
 def first(place: Place, stored: Mapping[str, Any] | None) -> None:
     """Resolve the configuration that the workload is built under. Raises Declined."""
     place.declared = tuple(place.workload.config_fields()) if place.can("config_fields") else None
-    given = Given(requested=place.spec.first_config, stored=stored)
+    given = Given(requested=place.spec.first_config, stored=stored, tolerate_unknown=place.spec.tolerate_unknown)
     whole = _resolved(place, given)
     values = {**(stored or {}), **place.spec.first_config} if whole is None else whole.values
-    place.given, place.resolved = given, whole
+    place.given, place.resolved = _without_unknown(place, given), whole
     for note in () if whole is None else whole.notes:
         place.context.warn(note)
     place.context.configure(values, config_revision=place.context.config_revision)
@@ -140,7 +148,7 @@ def _wanted(place: Place, asked: Differing) -> tuple[Given, Resolved | None]:
         if names := needs_rebuild(place.resolved, whole):
             words = "takes effect by a rebuild only"
             raise Declined(*(place.reason("needs_rebuild", f"{name}: {words}") for name in names))
-    return given, whole
+    return _without_unknown(place, given), whole
 
 
 def _asked(task: Task, *, may_rebuild: bool) -> Differing:

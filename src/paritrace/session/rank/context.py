@@ -24,6 +24,7 @@ class Identity(Struct, frozen=True):
     generation: int
     store: str
     scratch: Path
+    group_timeout_seconds: float = 3600.0
 
 
 class Said(Struct, frozen=True):
@@ -82,6 +83,10 @@ class RankContext:
     @property
     def store(self) -> str:
         return self._identity.store
+
+    @property
+    def group_timeout_seconds(self) -> float:
+        return self._identity.group_timeout_seconds
 
     @property
     def scratch(self) -> Path:

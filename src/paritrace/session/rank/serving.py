@@ -153,6 +153,7 @@ def _identity(spec: RankSpec, *, rank: int, local_rank: int, files: Files) -> Id
         generation=spec.generation,
         store=f"file://{directory / GROUP / f'generation-{spec.generation}'}",
         scratch=scratch,
+        group_timeout_seconds=spec.group_timeout_seconds,
     )
 
 

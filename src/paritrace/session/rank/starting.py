@@ -23,7 +23,10 @@ def start(place: Place) -> Body:
     workload.build(context)
     stored = place.spec.inputs_digest if chosen is None else chosen[1].manifest.origin.inputs.get("digest")
     context.enter("loading")
-    supplying.again(place, stored)
+    if place.spec.inputs_reference is None:
+        supplying.again(place, stored)
+    else:
+        supplying.instead(place, place.spec.inputs_reference)
     resumed = {}
     if chosen is not None:
         context.enter("resuming")

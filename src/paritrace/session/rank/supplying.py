@@ -111,6 +111,15 @@ def again(place: Place, digest: str | None) -> None:
     if prepared.digest != digest:
         words = f"{reference} led to inputs {digest}, and leads to {prepared.digest} now"
         raise Declined(place.reason("inputs_changed", words))
+    _take(place, prepared)
+
+
+def instead(place: Place, reference: Body) -> None:
+    """Have new inputs from the beginning: those that a rebuild brings out of an error (SE-33). Raises Declined."""
+    _take(place, prepared_set(place, reference))
+
+
+def _take(place: Place, prepared: InputSet) -> None:
     place.workload.install_inputs(place.context, prepared)
     publish_set(place, prepared)
 
