@@ -1,10 +1,13 @@
 """A rehearsal on real processes: every promise is measured, and one that is broken is said to be (SE-19)."""
 
+import os
+import signal
 from pathlib import Path
 
 import pytest
 
 from paritrace.errors import HostError
+from paritrace.process.logged import ending_signals
 from paritrace.session.chaos.injuries import PROMISES, Injury
 from paritrace.session.chaos.patient import Patient, is_gone
 from paritrace.session.chaos.rehearsing import Plan, rehearse
@@ -40,3 +43,13 @@ def test_se19_a_workload_that_does_not_start_leaves_no_coordinator(tmp_path: Pat
     with pytest.raises(HostError, match="the workload does not start"), patient:
         raise AssertionError("it has started")
     assert patient.seconds_until(lambda: is_gone(patient.coordinator()), most=60.0) is not None
+
+
+def test_se19_a_rehearsal_that_is_told_to_end_leaves_no_session_behind(tmp_path: Path) -> None:
+    patient = Patient(Opening(str(tmp_path / "S"), WORKLOAD, ranks=1))
+    with pytest.raises(SystemExit), ending_signals(), patient:
+        patient.take_steps()
+        os.kill(os.getpid(), signal.SIGTERM)
+        patient.seconds_until(lambda: False, most=60.0)
+    assert patient.seconds_until(lambda: is_gone(patient.coordinator()), most=5.0) is not None
+    assert patient.all_gone()

@@ -196,3 +196,13 @@ def test_se8_a_name_that_was_not_written_below_the_folder_is_refused(tmp_path: P
     with pytest.raises(EvidenceError) as error:
         seal(staging, (name,), Receipt(0, ORIGIN, 1))
     assert error.value.code == "unsaved_file"
+
+
+def test_se22_of_many_damaged_files_five_hundred_are_told_and_the_rest_is_counted(tmp_path: Path) -> None:
+    staging = tmp_path / "checkpoints" / staging_of("x")
+    _written(staging)
+    keep(tmp_path, _facts("x"))
+    found = read_checkpoint(tmp_path / "checkpoints" / "one")
+    many = {f"part-{number}.pt": Written(0, 1, "") for number in range(600)}
+    lines = damages(replace(found, manifest=replace(found.manifest, files=many)), rank=0, world_size=2)
+    assert (len(lines), lines[-1]) == (501, "and 100 more")

@@ -27,7 +27,7 @@ from paritrace.session.checkpoint_records import (
     digest_of_manifest,
     manifest_of,
 )
-from paritrace.session.commands import Body, Reason
+from paritrace.session.commands import Body, Reason, bounded
 from paritrace.session.directory import CHECKPOINTS
 from paritrace.session.workload import OfRank
 
@@ -187,7 +187,7 @@ def read_checkpoint(folder: Path, /, *, files: Files = LOCAL) -> Checkpoint:
 
 
 def damages(checkpoint: Checkpoint, /, *, rank: int, world_size: int, files: Files = LOCAL) -> tuple[str, ...]:
-    """Return what is wrong with the files of a checkpoint, one line each; nothing is loaded.
+    """Return what is wrong with the files of a checkpoint, a line for each, 500 at most (SE-22); nothing is loaded.
 
     Every rank looks at every size, and hashes the files whose turn it is, so that all ranks together hash each once.
     """
@@ -202,7 +202,7 @@ def damages(checkpoint: Checkpoint, /, *, rank: int, world_size: int, files: Fil
                 found.append(f"{name}: its content is not what was saved")
         except HostError as error:
             found.append(f"{name}: {error.message}")
-    return tuple(found)
+    return bounded(tuple(found))
 
 
 def discard(folder: Path, /, *, files: Files = LOCAL) -> None:

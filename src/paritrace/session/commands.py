@@ -7,6 +7,7 @@ from msgspec import Struct, field
 
 Body = dict[str, Any]
 """A JSON object; its keys are listed where its kind is read, and unknown ones are refused there."""
+MAX_LINES = 500  # of a report in an answer; the rest is counted (SE-22)
 
 
 class Kind(StrEnum):
@@ -78,3 +79,10 @@ class Reply(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True)
     reasons: tuple[Reason, ...] = ()
     notes: tuple[str, ...] = ()
     facts: Body = field(default_factory=dict[str, Any])
+
+
+def bounded(lines: tuple[str, ...], /) -> tuple[str, ...]:
+    """Return at most MAX_LINES lines and, in one more, the number of the rest (SE-22)."""
+    if len(lines) <= MAX_LINES:
+        return lines
+    return (*lines[:MAX_LINES], f"and {len(lines) - MAX_LINES} more")

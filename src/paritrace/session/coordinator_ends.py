@@ -139,7 +139,8 @@ def close_if_all_gone(turn: Turn, *, whatever: bool = False) -> None:
     turn.act(SetTimer(GONE, None))
     turn.record("generation", durable=True, event="closed", generation=state.generation)
     turn.change(phase=Phase.CLOSED, under=None)
-    notes = tuple(f"rank {rank} was not reaped in time" for rank in left)
+    what = "was not reaped in time" if state.stops_ranks else "has not answered, and trains on"
+    notes = tuple(f"rank {rank} {what}" for rank in left)
     if state.under is not None and state.under.command.id not in state.replies:
         result = Result.APPLIED if state.under.command.kind is Kind.CLOSE else Result.CANCELLED
         step = None if is_at_once(state.under.command) else state.step  # each rank was where it was

@@ -1,6 +1,7 @@
 """Saving, inspecting and applying the state of a torch workload (SE-8, F-09, F-15)."""
 
 import random
+import resource
 from pathlib import Path
 from typing import Any
 
@@ -182,3 +183,13 @@ def test_f08_a_digest_tells_apart_what_differs_in_one_bit_in_shape_or_in_dtype()
     assert len(set(digests)) == len(digests) - 1
     with pytest.raises(TypeError, match="x is of type object"):
         digest_of_state({"x": object()})
+
+
+def test_se8_a_disk_that_takes_no_more_is_told_with_the_room_there_is(tmp_path: Path) -> None:
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (1000, hard))
+    try:
+        with pytest.raises(OSError, match=r"\.pt could not be written, [\d,]+ bytes are free there: "):
+            checkpoints.save(_context(tmp_path), _parts(), tmp_path, step=3)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))

@@ -5,6 +5,7 @@ For a state that is the same on every rank, as under DDP: any number of ranks lo
 SE-30).
 """
 
+import shutil
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, cast
@@ -35,8 +36,17 @@ def save(ctx: Context, parts: Parts, folder: Path, /, *, step: int) -> tuple[str
         state["optimizer"] = parts.optimizer.state_dict()
     for name, part in parts.more.items():
         state[name] = part.state_dict()
-    torch.save(state, folder / STATE)
+    _write(state, folder / STATE)
     return (STATE, *own)
+
+
+def _write(state: object, path: Path) -> None:
+    """Save, and say how much room there is where that fails: torch's own words of a full disk name an offset."""
+    try:
+        torch.save(state, path)
+    except RuntimeError as error:
+        free = shutil.disk_usage(path.parent).free
+        raise OSError(f"{path.name} could not be written, {free:,} bytes are free there: {error}") from error
 
 
 def inspect(ctx: Context, parts: Parts, folder: Path, /, *, retain: bool = True) -> Inspected | Refusal:
@@ -89,7 +99,7 @@ def apply(parts: Parts, inspected: Inspected, /) -> int:
 def save_streams(ctx: Context, folder: Path, /) -> tuple[str, ...]:
     """Write the random streams of this rank, which another number of ranks does without."""
     name = _streams_of(ctx)
-    torch.save(random_streams.streams(), folder / name)
+    _write(random_streams.streams(), folder / name)
     return (OfRank(name),)
 
 

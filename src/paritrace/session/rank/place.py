@@ -13,7 +13,7 @@ from paritrace.capture.settings import CaptureSettings
 from paritrace.errors import ParitraceError
 from paritrace.evidence.digests import sha256_hex
 from paritrace.files import LOCAL, Files
-from paritrace.session.commands import Body, Reason
+from paritrace.session.commands import Body, Reason, bounded
 from paritrace.session.configuration import Given, Resolved
 from paritrace.session.engines.seam import RankSpec
 from paritrace.session.rank.context import RankContext
@@ -22,7 +22,6 @@ from paritrace.session.rank_events import Do, RankEvent
 from paritrace.session.schedule import NOTHING, Schedule
 from paritrace.session.workload import ConfigField, InputSet, Plan, Refusal, Unchanged
 
-MAX_LINES = 500  # of a report in an answer; the rest is counted (SE-22)
 _ENCODER = msgspec_json.Encoder(order="sorted")
 
 
@@ -238,13 +237,6 @@ class Task:
             return self.place.retained[self.command_id]
         except KeyError:
             raise Declined(self.place.reason("nothing_prepared", "no earlier round has prepared this")) from None
-
-
-def bounded(lines: tuple[str, ...], /) -> tuple[str, ...]:
-    """Return at most MAX_LINES lines and, in one more, the number of the rest (SE-22)."""
-    if len(lines) <= MAX_LINES:
-        return lines
-    return (*lines[:MAX_LINES], f"and {len(lines) - MAX_LINES} more")
 
 
 def digest_of(value: object, /) -> str:

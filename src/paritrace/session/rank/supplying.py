@@ -6,9 +6,9 @@ from typing import Any
 from msgspec import json as msgspec_json
 
 from paritrace.errors import HostError
-from paritrace.session.commands import Body, Reason
+from paritrace.session.commands import MAX_LINES, Body, Reason, bounded
 from paritrace.session.kept_records import INPUTS, InputsManifest
-from paritrace.session.rank.place import MAX_LINES, Declined, InputsHeld, Outcome, Place, Task, bounded
+from paritrace.session.rank.place import Declined, InputsHeld, Outcome, Place, Task
 from paritrace.session.rank.plain import require_plain
 from paritrace.session.workload import InputSet, Refusal
 
