@@ -48,8 +48,12 @@ def test_se19_a_workload_that_does_not_start_leaves_no_coordinator(tmp_path: Pat
 def test_se19_a_rehearsal_that_is_told_to_end_leaves_no_session_behind(tmp_path: Path) -> None:
     patient = Patient(Opening(str(tmp_path / "S"), WORKLOAD, ranks=1))
     with pytest.raises(SystemExit), ending_signals(), patient:
-        patient.take_steps()
-        os.kill(os.getpid(), signal.SIGTERM)
-        patient.seconds_until(lambda: False, most=60.0)
+        _told_to_end_while(patient)
     assert patient.seconds_until(lambda: is_gone(patient.coordinator()), most=5.0) is not None
     assert patient.all_gone()
+
+
+def _told_to_end_while(patient: Patient) -> None:
+    patient.take_steps()
+    os.kill(os.getpid(), signal.SIGTERM)
+    patient.seconds_until(lambda: False, most=60.0)
