@@ -67,3 +67,17 @@ def test_cp25_of_one_failure_on_two_ranks_the_earlier_step_comes_first() -> None
 
     other = Invariant("parameters.change", Outcome.FAIL, 0, 1, "each changes", Evidence())
     assert in_order([nan(0, 16), other, nan(1, 14)]) == [nan(1, 14), nan(0, 16), other]
+
+
+def test_cp25_what_is_not_finite_comes_before_what_follows_from_it() -> None:
+    """Where all values are NaN, batches and parameters repeat themselves: what turned NaN first is told first."""
+
+    def failing(identity: str, step: int) -> Invariant:
+        return Invariant(identity, Outcome.FAIL, 0, step, "it holds", Evidence())
+
+    again, constant = failing("batches.not_repeated", 1), failing("parameters.change", 1)
+    values, loss = failing("values.finite", 3), failing("loss.finite", 0)
+    reduced = failing("replicas.gradients", 4)
+    assert in_order([again, constant, values, loss, reduced]) == [reduced, loss, values, again, constant]
+    named = failing("values.finite", 0)
+    assert in_order([named, loss]) == [named, loss]  # of one step in the order of the check

@@ -26,6 +26,7 @@ FIRST = (
     "replicas.rng",
     "collectives.results",
 )
+FINITE = ("values.finite", "loss.finite", "gradients.norm_finite")  # behind FIRST, of all three the earliest step first
 LAST = ("evidence.ranks_present", "collectives.completed", "evidence.journal_whole", "evidence.steps_complete")
 
 
@@ -41,12 +42,19 @@ def in_order(failed: Iterable[Invariant], /) -> list[Invariant]:
     """Returns failures, the most telling first; of one invariant on several ranks, the earliest step."""
     found = list(failed)
     nth = {one.id: place for place, one in reversed(list(enumerate(found)))}
-    return sorted(found, key=lambda one: (_place(one.id), nth[one.id], one.step if one.step >= 0 else sys.maxsize))
+
+    def key(one: Invariant) -> tuple[int, int, int]:
+        step = one.step if one.step >= 0 else sys.maxsize
+        return (_place(one.id), step, nth[one.id]) if one.id in FINITE else (_place(one.id), nth[one.id], step)
+
+    return sorted(found, key=key)
 
 
 def _place(identity: str) -> int:
     if identity in FIRST:
-        return FIRST.index(identity) - len(FIRST)
+        return FIRST.index(identity) - len(FIRST) - 1
+    if identity in FINITE:
+        return -1
     return 1 + LAST.index(identity) if identity in LAST else 0
 
 
