@@ -252,6 +252,14 @@ def test_a_wrapper_of_one_side_is_seen_through_by_its_prefix(tmp_path: Path) -> 
     assert result.counts.different == 0
 
 
+def test_cp6_what_torch_calls_the_inside_of_its_wrappers_is_left_out_anywhere() -> None:
+    settings = Settings(strip_prefix=("module.", "_orig_mod."))
+    names = ("module._orig_mod.fc.weight", "layers.0._orig_mod.fc.weight:exp_avg", "layers.0._orig_mod", "_orig_mod")
+    assert [settings.spelled(name) for name in names] == ["fc.weight", "layers.0.fc.weight:exp_avg", "layers.0", ""]
+    kept = ("encoder.module.fc", "my_orig_mod.fc", "a.orig_mod.fc", "")  # a model's own names, and other ones
+    assert [settings.spelled(name) for name in kept] == list(kept)
+
+
 def test_every_comparison_states_its_limits(tmp_path: Path) -> None:
     result = compared(tmp_path, training(steps=1), training(steps=1)).result
     assert len({limit.code for limit in result.limits}) == len(result.limits) >= 8
@@ -363,6 +371,18 @@ def test_a_parameter_of_one_side_only_is_a_change(tmp_path: Path) -> None:
     assert [(c.kind, c.name, c.baseline, c.candidate) for c in changed] == [
         ("config", "parameter tied", "present", "absent")
     ]
+
+
+def test_cp6_names_that_are_read_alike_are_no_change(tmp_path: Path) -> None:
+    tables = []
+    for name in ("fc.weight", "_orig_mod.fc.weight"):
+        table = RunTable()
+        table.state("parameter", {name: numbers(1)})
+        table.end_step()
+        tables.append(table)
+    assert len(compared(tmp_path / "as-is", *tables).result.changed) == 2
+    read = compared(tmp_path / "read", *tables, settings=Settings(strip_prefix=("_orig_mod.",))).result
+    assert read.changed == ()
 
 
 def test_swapping_the_runs_mirrors_pairs_and_places(tmp_path: Path) -> None:

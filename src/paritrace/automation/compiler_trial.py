@@ -14,7 +14,7 @@ from paritrace.automation.draws_beside import draws_beside
 from paritrace.automation.narrow_rules import parts_beyond
 from paritrace.automation.rerun import rerun
 from paritrace.compare.engine import compare
-from paritrace.compare.settings import Settings
+from paritrace.compare.settings import COMPILED, Settings
 from paritrace.errors import HostError, Outcome, ParitraceError
 from paritrace.files import LOCAL, Files
 from paritrace.reports.documents import decoded, encoded
@@ -96,8 +96,9 @@ def _tried(folder: Path, *, files: Files) -> Tried:
 
 
 def _parts(asked: Trial, candidate: Path) -> bool:
+    settings = Settings(steps=(asked.step, asked.step + 2), strip_prefix=(COMPILED,))
     with open_run(Path(asked.baseline)) as base, open_run(candidate) as cand, draws_beside(base) as by:
-        return parts_beyond(compare(base, cand, Settings(steps=(asked.step, asked.step + 2)), by=by).result)
+        return parts_beyond(compare(base, cand, settings, by=by).result)
 
 
 def _new(folder: Path, *, files: Files) -> Path:

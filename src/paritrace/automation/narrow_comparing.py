@@ -15,7 +15,7 @@ from paritrace.automation.narrow_task import BASELINE, CANDIDATE, Narrowing
 from paritrace.compare.engine import compare
 from paritrace.compare.repeats import earliest, repeats_of
 from paritrace.compare.result import Comparison, Repeats
-from paritrace.compare.settings import Settings
+from paritrace.compare.settings import COMPILED, Settings
 from paritrace.reports.keeping import Keeping, keep
 from paritrace.reports.sources import sources_of
 from paritrace.runs.reading import open_run
@@ -68,9 +68,10 @@ def compared(task: Narrowing, plan: Plan, runs: Runs, directory: Path) -> Compar
 
 def _settings(asked: Asked, plan: Plan) -> Settings:
     """A finer round looks at its step, and at the next one's begin, which shows what the step wrote."""
+    prefixes = (COMPILED,) if asked.compiler else ()
     if plan.question in (Question.RECORD, Question.REPEAT, Question.STEP):
-        return Settings(steps=asked.between)
-    return Settings(steps=(plan.step, plan.step + 2))
+        return Settings(steps=asked.between, strip_prefix=prefixes)
+    return Settings(steps=(plan.step, plan.step + 2), strip_prefix=prefixes)
 
 
 class _AmongRepeats(Struct, frozen=True):

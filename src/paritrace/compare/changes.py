@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping
 
 from paritrace.compare.load import Recorded
 from paritrace.compare.result import Change
+from paritrace.compare.settings import Settings
 from paritrace.compare.sites import Lines
 from paritrace.evidence.calls import SourceKind
 from paritrace.evidence.gaps import Gap
@@ -15,12 +16,13 @@ WRITTEN_LATE = frozenset({"code", "config", "determinism", "device"})  # kinds o
 MAX_LINES = 3  # of a changed file: enough to recognise the change; the sources are in the runs
 
 
-def changes(baseline: Recorded, candidate: Recorded, *, lines: Lines) -> tuple[Change, ...]:
+def changes(baseline: Recorded, candidate: Recorded, *, lines: Lines, settings: Settings) -> tuple[Change, ...]:
     """List what differs around two sessions, in the order in which an engineer looks.
 
+    Names that the settings read alike are the same name; what they leave out is no change.
     What a session without a receipt had not written when it was cut off is not known to be absent: it is no change.
     """
-    found = [*_code(baseline, candidate, lines), *_config(baseline, candidate), *_states(baseline, candidate)]
+    found = [*_code(baseline, candidate, lines), *_config(baseline, candidate), *_states(baseline, candidate, settings)]
     ours, theirs = baseline.session.surroundings, candidate.session.surroundings
     if isinstance(ours, Surroundings) and isinstance(theirs, Surroundings):
         found += _around(ours, theirs)
@@ -72,16 +74,21 @@ def _config(baseline: Recorded, candidate: Recorded) -> Iterator[Change]:
         yield from _mapping("config", ours, theirs, prefix=f"{source}.")
 
 
-def _states(baseline: Recorded, candidate: Recorded) -> Iterator[Change]:
+def _states(baseline: Recorded, candidate: Recorded, settings: Settings) -> Iterator[Change]:
     """Parameters and buffers that only one side has: tied, split or renamed ones."""
+    sides = (("baseline", baseline), ("candidate", candidate))
+    reading = [settings.seen_from(name, side.session.rank) for name, side in sides]
     for group in ("parameter", "buffer"):
-        ours, theirs = (dict.fromkeys(_names(side, group), "present") for side in (baseline, candidate))
+        ours, theirs = (
+            dict.fromkeys(_names(side, group, read), "present") for (_, side), read in zip(sides, reading, strict=True)
+        )
         if ours and theirs:
             yield from _mapping("config", ours, theirs, prefix=f"{group} ")
 
 
-def _names(side: Recorded, group: str) -> set[str]:
-    return {name for states in side.state_names.values() if states.group == group for name in states.names}
+def _names(side: Recorded, group: str, settings: Settings) -> set[str]:
+    names = (name for states in side.state_names.values() if states.group == group for name in states.names)
+    return {spelled for name in names if not settings.ignores(spelled := settings.spelled(name))}
 
 
 def _mapping(kind: str, ours: Mapping[str, str], theirs: Mapping[str, str], *, prefix: str = "") -> Iterator[Change]:

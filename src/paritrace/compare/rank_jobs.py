@@ -96,7 +96,8 @@ def _envelopes(job: RankJob, judges: Judges, baseline: Run, stack: ExitStack) ->
 def done(of: RankComparison, by: Envelopes | None, *, settings: Settings, tells_changes: bool) -> RankDone:
     """What the result needs of one rank's comparison."""
     sides = of.sides
-    told = changes(sides.baseline.recorded, sides.candidate.recorded, lines=of.lines) if tells_changes else ()
+    recorded = (sides.baseline.recorded, sides.candidate.recorded)
+    told = changes(*recorded, lines=of.lines, settings=settings) if tells_changes else ()
     summary = summarise(of, _judgement(of, by), policy=settings.rules)
     return RankDone(summary=summary, changed=told)
 

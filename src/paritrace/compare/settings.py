@@ -11,12 +11,15 @@ from paritrace.compare.policy import LoadedPolicy, Policy
 from paritrace.compare.renamings import Of, Renaming, rule_for
 from paritrace.compare.resume_result import ResumePlan
 
+COMPILED = "_orig_mod."  # what `torch.compile` puts before the names of a model or module that it wraps
+
 
 class Settings(Struct, frozen=True, kw_only=True):
     """`steps` is half-open; None compares all. `ignore` are shell patterns of modules, functions, files or names.
 
     `dims`, `renamings` and `masks` are declared by the user (CP-5, CP-11, CP-12). `side` and `rank` say whose names are
-    read; without a side, names are read without declared maps.
+    read; without a side, names are read without declared maps. Of `strip_prefix` those that begin with an underscore,
+    as torch names the inside of its wrappers, are left out wherever they stand in a name, the others at its begin.
     """
 
     steps: tuple[int, int | None] | None = None
@@ -57,9 +60,11 @@ class Settings(Struct, frozen=True, kw_only=True):
         return self.read_as(name, of=Of.MODULE) if self.side else name
 
     def without_prefixes(self, name: str) -> str:
-        """A name without the prefixes of wrappers."""
+        """A name without the prefixes of wrappers; one that begins as no attribute of a model does is gone anywhere."""
         for prefix in self.strip_prefix:
             name = "" if name + "." == prefix else name.removeprefix(prefix)
+            if prefix.startswith("_") and prefix.endswith("."):
+                name = f"{name}.".replace(f".{prefix}", ".")[:-1]
         return name
 
     def read_as(self, name: str, *, of: Of) -> str:
