@@ -81,6 +81,17 @@ class Model(nn.Module):
         return self.head((x + self.mlp(x)) * self.bent)  # type: ignore[no-any-return]
 
 
+class Wrapper(nn.Module):
+    """Holds a model as the one that `torch.compile` makes does."""
+
+    def __init__(self, model: nn.Module) -> None:
+        super().__init__()
+        self._orig_mod = model
+
+    def forward(self, tokens: torch.Tensor) -> torch.Tensor:
+        return self._orig_mod(tokens)  # type: ignore[no-any-return]
+
+
 def capture(
     run: Path,
     *,
@@ -90,9 +101,11 @@ def capture(
     bent: float = 1.0,
     bent_gradient: float = 1.0,
     decayed: float = 1.0,
+    written: float = 1.0,
     spoiled: bool = False,
     renewed: bool = True,
     later: bool = False,
+    wrapped: bool = False,
     levels: tuple[str, ...] = ("module",),
 ) -> Path:
     torch.manual_seed(0)
@@ -100,10 +113,14 @@ def capture(
     if spoiled:
         model.mlp[1] = Spoiled()
     optimizer = torch.optim.AdamW(model.parameters(), lr=1e-3)
+    whole = Wrapper(model) if wrapped else model
     with paritrace.trace(run, steps=(0, 2), diff=False, perturb_seed=seed, level=levels):
-        for _ in range(2):
+        for step in range(2):
             tokens = torch.randint(64, (24,))
-            torch.autograd.backward(nn.functional.cross_entropy(model(tokens), tokens.roll(1)))
+            if written != 1.0 and not step:
+                with torch.no_grad():
+                    model.get_parameter("mlp.0.weight")[3].mul_(written)
+            torch.autograd.backward(nn.functional.cross_entropy(whole(tokens), tokens.roll(1)))
             with torch.no_grad():
                 if bent_gradient != 1.0:
                     gradient = model.get_parameter("mlp.0.weight").grad
@@ -125,11 +142,16 @@ def baseline(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def judged(
-    baseline: Path, candidate: Path, *, ranks: tuple[int, ...] | None = None, envelope: Path | None = None
+    baseline: Path,
+    candidate: Path,
+    *,
+    ranks: tuple[int, ...] | None = None,
+    envelope: Path | None = None,
+    strip: tuple[str, ...] = (),
 ) -> Comparison:
     a, b = open_run(baseline), open_run(candidate)
     by = JudgedBy(PERTURBED, tuple(open_run(path) for path in draws_of(envelope or a.folder)))
-    return compare(a, b, Settings(ranks=ranks), by=by).result
+    return compare(a, b, Settings(ranks=ranks, strip_prefix=strip), by=by).result
 
 
 def test_cp8b_a_wrong_epsilon_behind_a_benign_change_is_the_finding(baseline: Path, tmp_path: Path) -> None:
@@ -201,6 +223,30 @@ def test_cp8b_a_gradient_alone_that_is_out_is_named_and_so_is_its_rung(baseline:
     assert first.ratio > 100 * first.reached
     assert [f.place.module for f in result.findings if f.place.group is Group.EXCEEDS] == ["mlp.0"]
     assert (result.ladder["backward"], result.ladder["reduced grads"]) == (Mark.INSIDE, Mark.BEYOND)
+
+
+def test_cp6_states_of_a_wrapped_model_are_judged_as_those_of_the_model(baseline: Path, tmp_path: Path) -> None:
+    candidate = capture(tmp_path / "b", backwards=True, bent_gradient=1.01, wrapped=True)
+    first = judged(baseline, candidate, strip=("_orig_mod.",)).findings[0]
+    assert (first.place.group, first.place.level, first.place.slot) == (Group.EXCEEDS, "digest", "mlp.0.weight")
+
+
+def test_cp8b_a_gradient_that_is_out_stands_before_what_leaves_a_step_later(baseline: Path, tmp_path: Path) -> None:
+    """The weights that it made leave in the next forward pass, where what comes in is inside: no first place."""
+    result = judged(baseline, capture(tmp_path / "b", backwards=True, bent_gradient=50.0))
+    named = [(f.place.step, f.place.phase) for f in result.findings if f.place.group is Group.EXCEEDS]
+    assert named == [(0, "backward"), (1, "forward")]
+    assert result.findings[0].place.slot == "mlp.0.weight"
+
+
+def test_cp8b_a_weight_that_is_written_stands_before_what_leaves_behind_it(baseline: Path, tmp_path: Path) -> None:
+    """Draws all start from the same weights, so that none says anything of it: what reads it leaves, and is no exit."""
+    result = judged(baseline, capture(tmp_path / "b", backwards=True, written=1.5))
+    first = result.findings[0]
+    assert (first.place.group, first.place.module, first.place.slot) == (Group.OUTSIDE, "mlp.0", "weight")
+    assert (first.place.step, first.place.phase) == (0, "forward")
+    assert first.strength.startswith("not judged itself; mlp.0, the first behind it that is judged and out, is beyond")
+    assert not [f for f in result.findings if f.place.group is Group.EXCEEDS]
 
 
 def test_cp8b_a_buffer_that_is_not_renewed_is_named_by_its_module(baseline: Path, tmp_path: Path) -> None:

@@ -5,7 +5,7 @@ which of their kind, never by what they compute. A draw that called otherwise ha
 """
 
 from collections import Counter, defaultdict
-from collections.abc import Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from math import isinf
 
 from paritrace.compare.load import Recorded
@@ -78,6 +78,7 @@ STATE_GROUPS = frozenset({"parameter", "buffer", "gradient", OPTIMIZER_STATE})
 SQUARED = 2  # an optimizer keeps squares of gradients: what scales these by a unit in the last place moves them by two
 State = tuple[int, int, str, str]
 """Step, micro-batch, group, name."""
+Reading = Callable[[str], str]
 
 
 def state_place(step: int, microbatch: int, group: str, name: str) -> Place:
@@ -85,17 +86,23 @@ def state_place(step: int, microbatch: int, group: str, name: str) -> Place:
     return (step, f"{group}:{name}", microbatch)
 
 
-def states_against(baseline: Recorded, other: Recorded) -> Iterator[tuple[Place, Strengths | None]]:
-    """The parameters, buffers, gradients and optimizer states of which both kept samples."""
-    ours, theirs = _states(baseline), _states(other)
+def states_against(
+    baseline: Recorded, other: Recorded, *, read: tuple[Reading, Reading] = (str, str)
+) -> Iterator[tuple[Place, Strengths | None]]:
+    """The parameters, buffers, gradients and optimizer states of which both kept samples, by the baseline's own names.
+
+    `read`: how each side's names are read; without it as they stand.
+    """
+    ours, theirs = _states(baseline, read[0]), _states(other, read[1])
     for state in ours.keys() & theirs.keys():
         units = SQUARED if state[2] == OPTIMIZER_STATE else 1
-        yield state_place(*state), of_samples(ours[state], theirs[state], units=units)
+        name, mine = ours[state]
+        yield state_place(*state[:3], name), of_samples(mine, theirs[state][1], units=units)
 
 
-def _states(of: Recorded) -> dict[State, tuple[str, str]]:
-    """The samples of each tensor with their dtype; of one that was taken twice in a step none."""
-    found: dict[State, tuple[str, str]] = {}
+def _states(of: Recorded, read: Reading) -> dict[State, tuple[str, tuple[str, str]]]:
+    """The own name of each tensor and its samples with their dtype; of one that was taken twice in a step none."""
+    found: dict[State, tuple[str, tuple[str, str]]] = {}
     twice: set[State] = set()
     assert of.state_samples is not None  # who compares with draws loads them
     for record in of.state_samples:
@@ -103,10 +110,10 @@ def _states(of: Recorded) -> dict[State, tuple[str, str]]:
         if names is None:
             continue  # lost with damaged lines
         for name, kind, samples in zip(names.names, names.kinds, record.samples, strict=False):
-            state = (record.step, record.microbatch, names.group, name)
+            state = (record.step, record.microbatch, names.group, read(name))
             if samples and kind in of.kinds:
                 twice |= {state} & found.keys()
-                found[state] = (samples, of.kinds[kind].dtype)
+                found[state] = (name, (samples, of.kinds[kind].dtype))
     return {state: sampled for state, sampled in found.items() if state not in twice}
 
 

@@ -8,7 +8,9 @@ from paritrace.compare.agreement import Sides
 from paritrace.compare.choices import Choice
 from paritrace.compare.draws import numbers_against, states_against
 from paritrace.compare.envelope import Envelope, Excess, Place
+from paritrace.compare.load import Recorded
 from paritrace.compare.measured import Measured
+from paritrace.compare.settings import Settings
 from paritrace.compare.strengths import Strengths
 from paritrace.evidence.calls import Phase
 
@@ -56,11 +58,11 @@ def _out(excess: Excess) -> float:
     return excess.ratio / excess.reached if excess.reached else 0.0
 
 
-def judge(measured: Measured, choice: Choice | None = None) -> Judged:
+def judge(measured: Measured, choice: Choice | None, *, reading: tuple[Settings, Settings]) -> Judged:
     """Judge every paired call that was summarised on both sides; nothing of the calls is kept.
 
-    `choice`: the first discrete choice that differs. What ends behind it is not judged: of other experts or tokens
-    round-off explains no size.
+    `reading`: how each side's names of states are read. `choice`: the first discrete choice that differs. What ends
+    behind it is not judged: of other experts or tokens round-off explains no size.
     """
     sides, envelope = measured.sides, measured.envelope
     found = {
@@ -75,7 +77,7 @@ def judge(measured: Measured, choice: Choice | None = None) -> Judged:
         exits=tuple(_exits(measured, found)),
         outputs=worst,
         numbers=dict(_figures(envelope, numbers_against(*recorded), choice)),
-        states=dict(_figures(envelope, states_against(*recorded), choice)),
+        states=dict(_states(envelope, recorded, reading, choice)),
         beyond=frozenset(_moment(sides, i) for i, excess in worst.items() if excess.beyond),
         inside=frozenset(_moment(sides, i) for i in worst),
         until=None if choice is None else (choice.step, Phase.FORWARD.value),
@@ -115,6 +117,16 @@ def _figures(
             yield place, excess
 
 
+def _states(
+    envelope: Envelope, recorded: tuple[Recorded, Recorded], reading: tuple[Settings, Settings], choice: Choice | None
+) -> Iterator[tuple[Place, Excess]]:
+    """As `_figures`, of states whose names are read alike; the draws know them by the baseline's own names."""
+    ours, theirs = (settings.spelled for settings in reading)
+    for (step, name, microbatch), excess in _figures(envelope, states_against(*recorded, read=(ours, theirs)), choice):
+        group, _, own = name.partition(":")
+        yield (step, f"{group}:{ours(own)}", microbatch), excess
+
+
 def _is_before(place: Place, choice: Choice) -> bool:
     """Whether a figure of a step was taken before a choice: of its own step only what the step began with."""
     begun = place[1].startswith(("parameter:", "buffer:", "optimizer_state:"))
@@ -148,7 +160,7 @@ def _exits(measured: Measured, found: dict[int, dict[int, Excess]]) -> Iterator[
             before = {(step, each.value) for each in (Phase.FORWARD, Phase.BACKWARD)}
             if not before & started:
                 yield out[i]._replace(call=i)
-        elif i in candidates and i not in enclosing and (not left or _is_typical(measured, i)):
+        elif i in candidates and i not in enclosing and (not left or is_typical(measured, i)):
             left = True
             yield out[i]._replace(call=i)
         started.add((step, phase))
@@ -171,7 +183,8 @@ def _is_inside(measured: Measured, i: int, *, own: bool) -> bool:
     )
 
 
-def _is_typical(measured: Measured, i: int) -> bool:
+def is_typical(measured: Measured, i: int) -> bool:
+    """Whether everything that came in is no further out than a draw typically is somewhere."""
     return all(
         found is not None and measured.envelope.is_typical(measured.place_of(i, "i", place), found)
         for place, found in measured.came_in(i)

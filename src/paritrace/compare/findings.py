@@ -49,12 +49,13 @@ def findings(
     Between ranks there is no order of execution: of one step those come first that are early on their own rank. What a
     group's collectives do not do alike comes before all else of its step: it is a fact of its own, whatever other bits
     flow in. `exits` leave the envelope and come before everything that differs in bits, but for what no round-off makes
-    at an earlier step; `extra` are facts that no bits show, such as another order: they come last.
+    at an earlier step, and for what leads to something that is out and no exit explains; `extra` are facts that no bits
+    show, such as another order: they come last.
     """
     beyond, others = _ordered(exits, first=False), _facts_first(_ordered(ranks, first=True))
     first = beyond[0].moment.step if beyond else 0
-    before = [item for item in others if item.exact and item.moment.step < first]
-    behind = [item for item in others if not (item.exact and item.moment.step < first)]
+    before = [item for item in others if item.leads or (item.exact and item.moment.step < first)]
+    behind = [item for item in others if not (item.leads or (item.exact and item.moment.step < first))]
     told = _folded([*before, *beyond, *behind, *_ordered(extra, first=False)])
     return tuple(_finding(number, items) for number, items in enumerate(told[:MAX_FINDINGS], 1))
 
@@ -70,7 +71,9 @@ def _is_fact(item: Placed) -> bool:
     """Other arguments, another wiring, another state before any call, other whole numbers: no round-off makes it."""
     inside = not item.exact and item.excess is not None and not item.excess.beyond
     scalars = any(slot.difference_class is DifferenceClass.SCALARS for slot in item.difference.slots)
-    return not inside and (item.exact or scalars or item.difference.group in (Group.OUTSIDE, Group.REWIRED))
+    return not inside and (
+        item.exact or item.leads or scalars or item.difference.group in (Group.OUTSIDE, Group.REWIRED)
+    )
 
 
 def _ordered(ranks: Sequence[list[Placed]], *, first: bool) -> list[Placed]:

@@ -25,6 +25,14 @@ def beyond(excess: Excess, gain: Gain | None, *, num_draws: int, kind: str, join
     )
 
 
+def behind(module: str, excess: Excess, *, num_draws: int, kind: str) -> str:
+    """Of an origin that is not judged itself; `module` is the first after it that is out."""
+    return (
+        f"not judged itself; {module or 'the root module'}, the first behind it that is judged and out, is beyond"
+        f" {ROUND_OFF[kind]}: {_told(excess)}; up to {excess.reached:.1f} stays inside ({num_draws} {kind})"
+    )
+
+
 def inside(excess: Excess, *, kind: str) -> str:
     """Of something that differs and is not out."""
     if excess.unbounded:

@@ -10,12 +10,13 @@ from paritrace.compare.blames import Blame
 from paritrace.compare.choices import Choice, first_choice, told_choice
 from paritrace.compare.describe import pair_difference
 from paritrace.compare.envelope import MIN_DRAWS, Envelope, Excess
-from paritrace.compare.exits import Exit, Judged, judge, parents
+from paritrace.compare.exits import Exit, Judged, is_typical, judge, parents
 from paritrace.compare.gains import Gain, gain_of, gain_reached
 from paritrace.compare.judged_words import (
     PERTURBED,
     REPEATS,
     ROUND_OFF,
+    behind,
     beyond,
     consequence,
     inside,
@@ -23,6 +24,7 @@ from paritrace.compare.judged_words import (
     no_round_off,
     told_otherwise,
 )
+from paritrace.compare.leading import first_unexplained, leading, stands_before
 from paritrace.compare.measured import Measured
 from paritrace.compare.outside import Moment, moment_of_call
 from paritrace.compare.placing import UNDECIDED, Placed
@@ -59,6 +61,10 @@ class RankJudgement:
         """The strength of what leaves the envelope, in words."""
         return beyond(excess, gain, num_draws=self.num_draws, kind=self.kind, jointly=self.jointly)
 
+    def behind(self, module: str, excess: Excess) -> str:
+        """The strength of an origin behind which something leaves that no exit explains."""
+        return behind(module, excess, num_draws=self.num_draws, kind=self.kind)
+
     def kept(self) -> "RankJudgement":
         """Without the calls."""
         return replace(self, measured=None)
@@ -71,7 +77,7 @@ def judgement(
     if envelope is None:
         return RankJudgement(kind=kind, num_draws=num_draws, judged=None)
     measured, choice = Measured(of.sides, envelope), first_choice(of)
-    judged = judge(measured, choice)
+    judged = judge(measured, choice, reading=of.reading)
     return RankJudgement(
         kind=kind, num_draws=num_draws, judged=judged, measured=measured, choice=choice, jointly=jointly
     )
@@ -81,7 +87,8 @@ def judged_items(of: RankComparison, items: list[Placed], by: RankJudgement) -> 
     """The statements of a rank with their strength.
 
     Those about the inside of a call that exits, and doubts behind it, are told by the exit: they stay in the order of
-    what differs, but are no findings.
+    what differs, but are no findings. The one origin that no envelope judges, before something that is out and that no
+    exit explains, comes before the exits.
     """
     judged = by.judged
     if judged is None:
@@ -89,6 +96,12 @@ def judged_items(of: RankComparison, items: list[Placed], by: RankJudgement) -> 
     exits = {found.call for found in judged.exits}
     first = min((moment_of_call(of, i) for i in exits), default=None)
     found = [item if item.difference.collective else _with_strength(of, item, by, judged) for item in items]
+    out = first_unexplained(of, judged)
+    lead = None if out is None else leading(found, moment_of_call(of, out))
+    if out is not None and lead is not None:
+        found[found.index(lead)] = lead._replace(
+            strength=by.behind(of.sides.baseline.module_of(out), judged.outputs[out]), leads=True
+        )
     return [
         item._replace(told=_is_inside(of, item, exits) or (first is not None and _follows(item, first)))
         for item in found
@@ -100,19 +113,23 @@ def _follows(item: Placed, exit_: Moment) -> bool:
     return item.difference.group in UNDECIDED and item.moment > exit_ and (item.excess is None or item.excess.beyond)
 
 
-def exits_of(of: RankComparison, by: RankJudgement) -> list[Placed]:
-    """The modules whose output leaves the envelope while what came in is inside, each where it first does."""
+def exits_of(of: RankComparison, by: RankJudgement, *, led: bool = False) -> list[Placed]:
+    """The modules whose output leaves the envelope while what came in is inside, each where it first does.
+
+    `led`: an origin stands before them. Behind it, as behind a state that leaves, what comes in has to be typical.
+    """
     if by.judged is None or by.measured is None:
         return []
     firsts: dict[tuple[str, str], Exit] = {}
     for found in by.judged.exits:
         firsts.setdefault((of.sides.baseline.module_of(found.call), of.sides.baseline.context_of(found.call)[2]), found)
     calls = [_exit(of, found, by, by.judged, by.measured) for found in firsts.values()]
-    states = [] if calls else state_exits(of, by.judged)
+    states = [item for item in state_exits(of, by.judged) if stands_before(item, calls)]
+    if led or states:
+        calls = [item for item in calls if item.root is not None and is_typical(by.measured, item.root[1])]
     choices = [] if by.choice is None or calls or states else [_choice(of, by.choice, by)]
-    return [*calls, *choices] + [
-        item._replace(strength=by.beyond(item.excess)) for item in states if item.excess is not None
-    ]
+    told = [item._replace(strength=by.beyond(item.excess)) for item in states if item.excess is not None]
+    return [*told, *calls, *choices]
 
 
 def _choice(of: RankComparison, choice: Choice, by: RankJudgement) -> Placed:

@@ -45,6 +45,7 @@ class Placed(NamedTuple):
     gain: Gain | None = None  # of a call that an envelope judges: what came in, and what it added
     told: bool = False  # an exit before it tells it: no finding of its own
     alone: bool = False  # of a collective that one side alone runs: a fact, unless something differs behind it
+    leads: bool = False  # what leaves the envelope behind it is no exit of its own: it comes before exits
     exact: bool = False  # of whole numbers alone, or of what is there or not: no round-off makes it
 
 

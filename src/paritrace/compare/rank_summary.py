@@ -81,11 +81,12 @@ def summarise(
     statements = collective_statements(of) if of.sides.apart is Apart.NO else []  # those belong to the layout
     items = placed(of, statements)
     judged = None if judgement is None else judgement.judged
-    exits = [] if judgement is None else exits_of(of, judgement)
+    named = items if judgement is None else judged_items(of, items, judgement)
+    exits = [] if judgement is None else exits_of(of, judgement, led=any(item.leads for item in named))
     sides = (of.sides.baseline.recorded, of.sides.candidate.recorded)
     return RankSummary(
         rank=of.rank,
-        items=items if judgement is None else judged_items(of, items, judgement),
+        items=named,
         statements=statements,
         steps=frozenset(_steps(of)),
         levels=frozenset(_levels(of)),

@@ -42,6 +42,7 @@ class RankComparison:
     lines: Lines
     unpaired: tuple[list[int], list[int]]  # the same calls as `reasons`, as rising indices
     maps: Uses  # what declared maps name here
+    reading: tuple[Settings, Settings]  # how each side's names are read
 
 
 def compare_rank(baseline: Recorded, candidate: Recorded, *, settings: Settings, lines: Lines) -> RankComparison:
@@ -77,6 +78,10 @@ def compare_rank(baseline: Recorded, candidate: Recorded, *, settings: Settings,
         lines=lines,
         unpaired=(sorted(reasons[0]), sorted(reasons[1])),
         maps=map_uses([baseline], [candidate], settings=settings),
+        reading=(
+            settings.seen_from("baseline", baseline.session.rank),
+            settings.seen_from("candidate", candidate.session.rank),
+        ),
     )
 
 
