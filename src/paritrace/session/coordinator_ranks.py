@@ -76,13 +76,15 @@ def _on_built(turn: Turn, ended: Ended) -> None:
         fail_stop(turn, "ranks_apart", "the ranks differ after building", _apart(state.ranks))
         return
     (revision,) = revisions
+    inputs = ended.facts.get("inputs", {})  # counted by the ranks, anew in each generation
     turn.change(
         phase=Phase.READY,
         config_revision=revision,
         step=max(steps),
         target=ENDLESS if running else None,
         run_epoch=state.epoch,
-        inputs_digest=ended.facts.get("inputs", {}).get("digest"),
+        inputs_digest=inputs.get("digest"),
+        inputs_generation=inputs.get("generation", 0),
     )
     turn.record(
         "generation",

@@ -277,6 +277,19 @@ def test_se12_a_step_that_raises_is_told_to_whoever_waits_for_its_run(start: Sta
 
 
 @pytest.mark.slow
+def test_se12_a_rank_whose_workload_closes_our_descriptors_is_the_cause_and_ends_with_the_others(
+    start: Starting,
+) -> None:
+    with start(closes_at=4) as session:
+        ranks = pids(session.status())
+        with pytest.raises(NotAppliedError) as failed:
+            session.run(10_000, wait=True)
+        assert any("it has not ended" in line or "exited with status 1" in line for line in failed.value.details)
+        assert session.status().root_cause == "rank 1"
+        until(lambda: all(has_ended(pid) for pid in ranks))
+
+
+@pytest.mark.slow
 def test_se2_ranks_that_do_not_become_ready_are_told_with_their_reasons(start: Starting) -> None:
     with pytest.raises(HostError) as failed:
         start(fail_build=True)

@@ -5,6 +5,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from paritrace.session.bounds import bounds_with
+from paritrace.session.commands import Body
 from paritrace.session.coordinator.snapshot import Seen, status_of
 from paritrace.session.coordinator_machine import began
 from paritrace.session.coordinator_record import Coordinator, Known, Phase
@@ -57,6 +58,18 @@ def test_se36_the_phase_is_that_of_the_state_it_was_said_in() -> None:
     assert status_of(seen(running(building)), now_ns=0).phase == "building"
     built = replace(building, state=RankState.IDLE)
     assert status_of(seen(running(built)), now_ns=0).phase == "ready"
+
+
+def test_se23_inputs_of_before_are_not_shown_once_all_ranks_have_others() -> None:
+    new: Body = {"digest": "new", "generation": 1}
+    machine = running(known(0, 0, inputs={"digest": "old", "generation": 0}))
+    assert status_of(seen(machine), now_ns=0).inputs == {"digest": "old", "generation": 0}
+    published = replace(machine, inputs_digest="new", inputs_generation=1)
+    assert status_of(seen(published), now_ns=0).inputs == new
+    building = replace(published, ranks=(known(0, 0, inputs={"gap": "not_told", "generation": 0}),))
+    assert status_of(seen(building), now_ns=0).inputs == new
+    told = {**new, "generation": 4}
+    assert status_of(seen(replace(published, ranks=(known(0, 0, inputs=told),))), now_ns=0).inputs == told
 
 
 def test_se14_the_end_of_a_run_is_told_only_from_a_rate() -> None:

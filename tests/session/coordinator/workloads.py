@@ -1,6 +1,7 @@
 """A small workload without torch, which pauses, hangs or fails where a test wants it to."""
 
 import ctypes
+import os
 import signal
 import time
 from pathlib import Path
@@ -10,7 +11,8 @@ from paritrace.session.workload import RUN_BOUNDARY, ConfigField, Context, Input
 
 class Small:
     """`hang_at`: this step waits until the file `release` is there; `fail_at`: this step raises; `native_at`: in this
-    step rank 1 does not come back from native code, holds the interpreter's lock there, and ignores SIGTERM."""
+    step rank 1 does not come back from native code, holds the interpreter's lock there, and ignores SIGTERM;
+    `closes_at`: in this step rank 1 closes every descriptor that it has, our own among them."""
 
     def __init__(
         self,
@@ -20,6 +22,7 @@ class Small:
         fail_at: int = -1,
         fail_build: bool = False,
         native_at: int = -1,
+        closes_at: int = -1,
     ) -> None:
         self._pause = pause
         self._hang_at = hang_at
@@ -27,6 +30,7 @@ class Small:
         self._fail_at = fail_at
         self._fail_build = fail_build
         self._native_at = native_at
+        self._closes_at = closes_at
         self.total = 0.0
 
     def config_fields(self) -> tuple[ConfigField, ...]:
@@ -58,6 +62,8 @@ class Small:
             signal.signal(signal.SIGTERM, signal.SIG_IGN)
             while True:  # a signal ends a sleep
                 ctypes.PyDLL(None).sleep(600)
+        if n == self._closes_at and ctx.rank == 1:
+            os.closerange(3, 4096)
         if n == self._fail_at:
             raise ValueError(f"step {n} fails")
         time.sleep(self._pause)

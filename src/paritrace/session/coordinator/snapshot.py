@@ -82,8 +82,14 @@ def _with_beat(status: Status, beat: Beat, age: float) -> Status:
         metrics_step=beat.metrics_step,
         checkpoint_state=_checkpoint(beat.checkpoint),
         preview=beat.preview,
-        inputs=beat.inputs or status.inputs,
+        inputs=_inputs_by(beat, status.inputs),
     )
+
+
+def _inputs_by(beat: Beat, known: Body) -> Body:
+    """The beat's words, but for one of before the inputs that all ranks have by now."""
+    stale = "digest" in known and known["digest"] != beat.inputs.get("digest")
+    return known if stale or not beat.inputs else beat.inputs
 
 
 def _state(machine: Coordinator, agreed: RankState) -> RankState:
