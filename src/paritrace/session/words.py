@@ -6,7 +6,7 @@ from typing import Any
 from paritrace.clock import rfc3339
 from paritrace.session.api_records import Event
 from paritrace.session.bounds import Bound
-from paritrace.session.commands import Reply, Result
+from paritrace.session.commands import Kind, Reply, Result
 from paritrace.session.engines.seam import TurnedAway
 from paritrace.session.journal import Line
 from paritrace.session.status import RankView, Status
@@ -51,6 +51,8 @@ def status_words(status: Status, /) -> str:
         lines.append(f"control {status.control}")
     if status.command is not None:
         lines.append(f"under way: {status.command['kind']} ({status.command['round']}), id {status.command['id']}")
+        if status.command["kind"] == Kind.CLOSE:
+            lines.append("  it waits for the ranks: `paritrace session close DIR --now` does not")
     if status.laggard is not None:
         lines.append(f"laggard: rank {status.laggard}")
     if status.coordinator_operation is not None:

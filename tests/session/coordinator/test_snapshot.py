@@ -5,13 +5,15 @@ from typing import Any
 from msgspec.structs import replace
 
 from paritrace.session.bounds import bounds_with
-from paritrace.session.commands import Body
+from paritrace.session.commands import Body, Command, Kind
 from paritrace.session.coordinator.snapshot import Seen, status_of
-from paritrace.session.coordinator_machine import began
+from paritrace.session.coordinator_events import Asked
+from paritrace.session.coordinator_machine import began, step
 from paritrace.session.coordinator_record import Coordinator, Known, Phase
 from paritrace.session.messages import Beat
 from paritrace.session.rounds import ENDLESS
 from paritrace.session.states import RankState
+from paritrace.session.words import status_words
 
 NS = 1_000_000_000
 
@@ -105,3 +107,12 @@ def test_se32_a_status_shows_the_preview_of_every_rank_that_made_one() -> None:
     status = status_of(seen(machine), now_ns=0)
     assert [one.preview for one in status.ranks] == [of[0], of[1], {}]
     assert status.preview == of[0]
+
+
+def test_se21_a_close_that_waits_for_its_ranks_names_the_one_that_does_not() -> None:
+    closing, _ = step(running(known(0, 20), known(1, 18)), Asked(Command("c", Kind.CLOSE)))
+    lines = status_words(status_of(seen(closing), now_ns=0)).splitlines()
+    at = lines.index("under way: close (reserve), id c")
+    assert lines[at + 1] == "  it waits for the ranks: `paritrace session close DIR --now` does not"
+    saving, _ = step(running(known(0, 20), known(1, 18)), Asked(Command("s", Kind.SAVE)))
+    assert "--now" not in status_words(status_of(seen(saving), now_ns=0))
