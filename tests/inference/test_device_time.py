@@ -110,6 +110,12 @@ def test_elapsed_is_of_a_monotonic_clock_alone() -> None:
     assert told["t"] == Gap(InferenceGap.NO_TIMES)
 
 
+def test_iterations_stand_in_the_order_of_their_numbers() -> None:
+    names = ["9", "10", "a2/01", "a2/1", "a2/9", "a10/3", "x", "9" * 30, "1" + "0" * 5000]
+    found = account([iteration(name) for name in reversed(names)])
+    assert [one.iteration.id for one in found.iterations] == ["9", "10", names[-2], names[-1], *names[2:7]]
+
+
 def test_host_work_is_no_device_time() -> None:
     assert account([kernel("a", domain=Domain.CPU)]).devices == ()
 

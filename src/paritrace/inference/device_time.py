@@ -1,5 +1,6 @@
 """Device time of an artifact: elapsed, summed, busy; three numbers, for each device and clock apart (IN-9, IN-26)."""
 
+import re
 from collections import Counter
 from collections.abc import Iterable
 
@@ -130,7 +131,7 @@ class _Taking:
                     work.setdefault(self._refs[owner], []).append(one)
         iterations = [
             IterationTime(iteration=ref, elapsed_ns=elapsed, work=tuple(work.get(ref, ())))
-            for ref, elapsed in sorted(self._elapsed.items())
+            for ref, elapsed in sorted(self._elapsed.items(), key=lambda one: _place(one[0]))
         ]
         losses = sorted(self.losses, key=lambda one: (one.source, one.what, one.reason.value, str(one.count)))
         return Account(tuple(devices), self._without_device, tuple(iterations), tuple(losses))
@@ -142,6 +143,14 @@ class _Taking:
         if number == len(self._refs):
             self._refs.append(ref)
         return number
+
+
+def _place(ref: Ref) -> tuple[str, list[tuple[str, int, str]], str]:
+    """Where an iteration stands among others: by producer, and of one producer 2 before 10."""
+    parts = [*re.split("([0-9]+)", ref.id), ""]
+    numbers = [digits.lstrip("0") for digits in parts[1::2]]
+    counted = [(before, len(number), number) for before, number in zip(parts[::2], numbers, strict=True)]
+    return ref.producer_id, counted, ref.id
 
 
 def _device_time(key: DeviceClock, of: _OfDevice) -> DeviceTime:
