@@ -110,6 +110,7 @@ class Beat(Struct, frozen=True, omit_defaults=True, tag="beat", forbid_unknown_f
     checkpoint: Body = field(default_factory=dict[str, Any])  # path, digest, step: identical to what is live (SE-28)
     preview: Body = field(default_factory=dict[str, Any])  # generation, step, path, next_step, disabled_reason (SE-36)
     inputs: Body = field(default_factory=dict[str, Any])  # digest, generation (SE-23)
+    scheduled: Body = field(default_factory=dict[str, Any])  # values that a run's schedule has put in force (SE-24)
 
 
 class Ended(Struct, frozen=True, omit_defaults=True, tag="ended", forbid_unknown_fields=True):

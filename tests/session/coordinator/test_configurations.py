@@ -4,6 +4,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 from msgspec.structs import replace
 
@@ -11,8 +12,9 @@ from paritrace.errors import HostError
 from paritrace.files import Files
 from paritrace.session.bounds import bounds_with
 from paritrace.session.commands import Command, Kind
+from paritrace.session.configuration import KeptConfig, Setting, Source
 from paritrace.session.coordinator.beginnings import Beginnings
-from paritrace.session.coordinator.configurations import AGAIN_SECONDS, Configurations
+from paritrace.session.coordinator.configurations import AGAIN_SECONDS, Configurations, with_scheduled
 from paritrace.session.coordinator.generations import Started
 from paritrace.session.coordinator.opening_request import Opening
 from paritrace.session.coordinator_events import StartRanks
@@ -95,3 +97,14 @@ def test_se26_a_configuration_that_the_disk_does_not_take_is_shown_and_written_o
     assert kept.settle(at_once=True) == (1,)
     assert (tmp_path / "configs" / "1.json").read_bytes() == shown == kept.document(1)
     assert kept.settle(at_once=True) == ()
+
+
+def test_se26_a_value_of_a_schedule_is_shown_as_such_and_kept_nowhere(tmp_path: Path) -> None:
+    rate = Setting("rate", 1.0, Source.REQUEST, 0.5, requested=1.0, limits={"minimum": 0})
+    data = msgspec.json.encode(KeptConfig((rate, Setting("width", 4, Source.DEFAULT, 4)), 2, revision=7))
+    shown = msgspec.json.decode(with_scheduled(data, {"rate": 0.25}), type=KeptConfig)
+    assert [(one.name, one.value, one.source) for one in shown.settings] == [
+        ("rate", 0.25, Source.SCHEDULE),
+        ("width", 4, Source.DEFAULT),
+    ]
+    assert (shown.settings[0].requested, shown.settings[0].limits, shown.revision) == (1.0, {"minimum": 0}, 7)

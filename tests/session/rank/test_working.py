@@ -489,6 +489,9 @@ def test_se24_a_schedule_holds_for_its_run_alone(tmp_path: Path) -> None:
     words = _refused(session.played.begin_run(2, at=6, schedule={"add": [[0, 500.0]], "size": [[0, 2]], "x": []}))
     assert len(words) >= 3
     assert session.played.run(1, at=6).step == 7
+    session.played.begin_run(1_000_000, at=7, schedule={"add": [[0, 5.0]]}, autosave=False)
+    session.played.park(Kind.SAVE)
+    assert session.played.line.first(Beat, lambda one: bool(one.scheduled)).scheduled == {"add": 5.0}
     assert session.played.close() == 0
 
 

@@ -5,12 +5,14 @@ from pathlib import Path
 from typing import Any
 
 from msgspec import json as msgspec_json
+from msgspec.structs import replace
 
 from paritrace.clock import SYSTEM, Clock
 from paritrace.errors import HostError
 from paritrace.evidence.plain_json import elements, is_object, members
 from paritrace.files import LOCAL, Files
 from paritrace.session.commands import Body
+from paritrace.session.configuration import KeptConfig, Source
 from paritrace.session.coordinator_record import CONFIG_FACT
 from paritrace.session.directory import config_path
 
@@ -82,3 +84,13 @@ def requested_of(document: dict[str, Any]) -> Body:
     """Return the values that were requested of a resolved configuration."""
     settings = [one for one in elements(document.get("settings")) if is_object(one)]
     return {str(one["name"]): one["requested"] for one in settings if "requested" in one}
+
+
+def with_scheduled(data: bytes, scheduled: Body, /) -> bytes:
+    """Return a kept configuration with the values that a run's schedule has put in force, and named as theirs."""
+    kept = msgspec_json.decode(data, type=KeptConfig)
+    settings = tuple(
+        replace(one, value=scheduled[one.name], source=Source.SCHEDULE) if one.name in scheduled else one
+        for one in kept.settings
+    )
+    return msgspec_json.encode(replace(kept, settings=settings))

@@ -9,10 +9,11 @@ from paritrace.clock import SYSTEM, Clock
 from paritrace.errors import HostError, RequestError
 from paritrace.session.bounds import Bound
 from paritrace.session.commands import Command
+from paritrace.session.coordinator.configurations import with_scheduled
 from paritrace.session.coordinator.lease import Lease
 from paritrace.session.coordinator.ledger import Ledger, Waiting
 from paritrace.session.coordinator.ring import Ring
-from paritrace.session.coordinator.snapshot import Seen, status_of
+from paritrace.session.coordinator.snapshot import Seen, scheduled_in, status_of
 from paritrace.session.coordinator.trying import Tried
 from paritrace.session.coordinator_events import Asked, CoordinatorEvent, Withdrawn
 from paritrace.session.status import Status
@@ -134,7 +135,9 @@ class Desk:
         return self._trying(command)
 
     def config(self, revision: int | None) -> bytes:
-        """Return the document of a configuration's revision, of the present one without a number.
+        """Return the document of a configuration's revision.
+
+        Without a number it is the present one, with the values that the schedule of a run has put in force (SE-26).
 
         Raises:
             RequestError: Refused, `no_such_revision`.
@@ -147,7 +150,8 @@ class Desk:
                 code="no_such_revision",
                 fix="`paritrace session status` shows the present revision; a workload without fields keeps none",
             )
-        return data
+        scheduled = {} if revision is not None or self._seen is None else scheduled_in(self._seen)
+        return data if not scheduled else with_scheduled(data, scheduled)
 
 
 def _over(words: str) -> HostError:

@@ -67,6 +67,12 @@ def status_of(seen: Seen, /, *, now_ns: int) -> Status:
     return status if first is None else _with_beat(status, first, _age(seen.heard_ns.get(0), now_ns) or 0.0)
 
 
+def scheduled_in(seen: Seen, /) -> Body:
+    """Return the values that the schedule of a run has put in force, as rank 0 said last."""
+    first = seen.machine.ranks[0].beat
+    return {} if first is None else first.scheduled
+
+
 def _phase(machine: Coordinator, first: Beat | None) -> str:
     """What rank 0 is at, unless it has changed its state since it said so."""
     said = first.phase if first is not None and first.state is machine.ranks[0].state else ""

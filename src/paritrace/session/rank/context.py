@@ -62,6 +62,7 @@ class RankContext:
         self.metrics: tuple[int | None, Mapping[str, object]] = (None, {})
         self._config: Mapping[str, Any] = MappingProxyType(dict(config))
         self._scheduled: Mapping[str, Any] | None = None
+        self.scheduled: Mapping[str, Any] = {}  # by the schedule alone; swapped as a whole
         self._revision = config_revision
 
     @property
@@ -138,6 +139,7 @@ class RankContext:
     def schedule(self, values: Mapping[str, Any] | None) -> None:
         """Values that hold for this step alone; None where nothing is scheduled."""
         self._scheduled = None if values is None else MappingProxyType({**self._config, **values})
+        self.scheduled = {} if values is None else dict(values)
 
     def progress_body(self) -> Body:
         """What the heartbeat tells of the stage under way; elapsed is measured now (SE-14)."""

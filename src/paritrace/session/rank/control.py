@@ -41,6 +41,7 @@ class WorkView(Struct, frozen=True):
     checkpoint: Body = field(default_factory=dict[str, object])
     preview: Body = field(default_factory=dict[str, object])
     inputs: Body = field(default_factory=dict[str, object])
+    scheduled: Body = field(default_factory=dict[str, object])
 
 
 class Work(Protocol):
@@ -222,5 +223,6 @@ class Control:
             checkpoint=view.checkpoint,
             preview=view.preview,
             inputs=view.inputs,
+            scheduled=view.scheduled,
             capabilities=view.capabilities,
         )

@@ -22,4 +22,5 @@ def view_of(place: Place, /) -> WorkView:
         checkpoint={} if live is None else live.facts,
         preview=place.preview if following is None else {**place.preview, "next_step": following},
         inputs=place.inputs.facts,
+        scheduled=dict(context.scheduled),
     )

@@ -3,14 +3,22 @@
 import asyncio
 import json
 
+import msgspec
 import pytest
 from fastapi.testclient import TestClient
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from starlette.types import Message, Scope
 
+from paritrace.session.configuration import KeptConfig, Setting, Source
 from paritrace.session.coordinator.http.application import application
 from paritrace.session.coordinator.http.guard import MOST_BODY_BYTES
+from paritrace.session.coordinator.snapshot import Seen
+from paritrace.session.coordinator_events import Heard
+from paritrace.session.coordinator_machine import step
+from paritrace.session.directory import config_path
+from paritrace.session.messages import Beat
+from paritrace.session.states import RankState
 from tests.session.coordinator.http.conftest import TOKEN, Room
 
 FUZZING = settings(
@@ -180,6 +188,29 @@ def test_se21_every_bound_is_told_with_its_reason(client: TestClient) -> None:
 def test_se26_a_revision_that_is_not_kept_is_refused(client: TestClient) -> None:
     answer = client.get("/v1/config/9")
     assert (answer.status_code, code(answer)) == (404, "no_such_revision")
+
+
+def test_se26_the_present_configuration_has_the_values_of_the_schedule_and_the_revision_has_not(
+    client: TestClient, room: Room
+) -> None:
+    kept = KeptConfig((Setting("lr", 0.1, Source.DEFAULT, 0.1),), 2, revision=0)
+    path = config_path(room.desk.directory, 0)
+    path.parent.mkdir()
+    path.write_bytes(msgspec.json.encode(kept))
+    beat = Beat(
+        generation=3,
+        rank=0,
+        epoch=0,
+        state=RankState.RUNNING,
+        step=1,
+        pending=1,
+        config_revision=0,
+        scheduled={"lr": 3},
+    )
+    running, _ = step(room.machine, Heard(0, beat))
+    room.desk.publish(Seen("s", "local", running, {0: 0}))
+    shown = [client.get(f"/v1/config{which}").json()["settings"][0] for which in ("", "/0")]
+    assert [(one["value"], one["source"]) for one in shown] == [(3, "schedule"), (0.1, "default")]
 
 
 VALUES = st.recursive(
