@@ -107,9 +107,13 @@ FORMATS = {
         ("paritrace.session.kept_records:InputsManifest",), "inputs/DIGEST.json of a session: everything that was read"
     ),
     "session-journal": Format(("paritrace.session.journal:Line",), "one line of a session's journal.jsonl"),
+    "session-metrics": Format(("paritrace.session.metrics:KeptMetrics",), "`session metrics --json`"),
     "session-preview": Format(("paritrace.session.kept_records:PreviewRecord",), "preview.json of a session's preview"),
     "session-rendezvous": Format(
         ("paritrace.session.engines.rendezvous:Rendezvous",), "rendezvous.json: where ranks join a session"
+    ),
+    "session-samples": Format(
+        ("paritrace.session.metrics:Head", "paritrace.session.metrics:Sample"), "one line of a session's metrics.jsonl"
     ),
     "session-status": Format(("paritrace.session.status:Status",), "`session status --json`"),
     "store-bundle": Format(("paritrace.store.records:Manifest",), "manifest.json, the first member of a bundle"),

@@ -285,6 +285,25 @@ def journal(directory: Path, as_lines: bool) -> int:
 
 @session.command()
 @directory_argument
+@json_option
+def metrics(directory: Path, as_json: bool) -> int:
+    """Show the samples of metrics: about one a second, of rank 0; read from the directory, as the journal is."""
+    from paritrace.session.client import Client
+    from paritrace.session.words import kept_words, sample_words
+
+    with Client(directory) as asked:
+        found = asked.metrics()
+    if as_json:
+        write_json(found)
+        return ExitStatus.DONE
+    for sample in found.samples:
+        write_text(sample_words(sample))
+    note(kept_words(found))
+    return ExitStatus.DONE
+
+
+@session.command()
+@directory_argument
 @click.argument("command_id", metavar="ID")
 @json_option
 def reconcile(directory: Path, command_id: str, as_json: bool) -> int:

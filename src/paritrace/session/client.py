@@ -28,6 +28,8 @@ from paritrace.session.door import ANSWERS_WITHIN_SECONDS, Door
 from paritrace.session.engines.layout import stacks_path
 from paritrace.session.engines.stacks import stacks_of
 from paritrace.session.journal import Line
+from paritrace.session.metrics import KeptMetrics, read_metrics
+from paritrace.session.opening import read_session
 from paritrace.session.states import RankState
 from paritrace.session.status import Status
 
@@ -260,6 +262,11 @@ class Client:
             yield from page.lines
             more = page.more
             after = page.lines[-1].sequence if page.lines else after
+
+    def metrics(self) -> KeptMetrics:
+        """Return the samples of metrics that the directory keeps, also when nobody runs it any more."""
+        read_session(self.directory)
+        return read_metrics(self.directory)
 
     @contextmanager
     def writing(self, holder: str, *, seconds: float = 60.0) -> Generator[None]:

@@ -105,6 +105,8 @@ class Beat(Struct, frozen=True, omit_defaults=True, tag="beat", forbid_unknown_f
     progress: Body = field(default_factory=dict[str, Any])  # stage, step, total, unit, elapsed_seconds
     metrics: Body = field(default_factory=dict[str, Any])
     metrics_step: int | None = None
+    metrics_epoch: int | None = None  # with the revision: what that step was admitted under
+    metrics_revision: int | None = None
     warnings: tuple[str, ...] = ()  # each once
     capabilities: tuple[str, ...] = ()  # once the workload's module is imported
     checkpoint: Body = field(default_factory=dict[str, Any])  # path, digest, step: identical to what is live (SE-28)

@@ -9,6 +9,7 @@ from paritrace.session.bounds import Bound
 from paritrace.session.commands import Kind, Reply, Result
 from paritrace.session.engines.seam import TurnedAway
 from paritrace.session.journal import Line
+from paritrace.session.metrics import KeptMetrics, Sample
 from paritrace.session.status import RankView, Status
 
 
@@ -115,6 +116,22 @@ def event_words(event: Event, /) -> str:
 def line_words(line: Line, /) -> str:
     """Return a line of the journal in one line."""
     return f"{line.sequence:>6} {rfc3339(line.unix_ns)} generation {line.generation} {line.what} {_facts(line.facts)}"
+
+
+def sample_words(sample: Sample, /) -> str:
+    """Return a sample of metrics in one line."""
+    told = [f"{name} {_figure(value)}" for name, value in sample.metrics.items()]
+    told += [f"{sample.left_out} not kept"] if sample.left_out else []
+    where = f"generation {sample.generation} revision {sample.config_revision} step {sample.step}"
+    return f"{sample.number:>6} {rfc3339(sample.unix_ns)} {where}: {', '.join(told)}"
+
+
+def kept_words(kept: KeptMetrics, /) -> str:
+    """Return how many of the samples are kept; steps between two of them were not looked at."""
+    told = f"{len(kept.samples):,} of {kept.num_taken:,} samples are kept"
+    told += f", now one of {kept.every:,}" if kept.every > 1 else ""
+    told += f"; {kept.num_torn:,} lines cannot be read" if kept.num_torn else ""
+    return f"{told}; rank 0 tells of its latest step about once a second"
 
 
 def config_words(document: Mapping[str, Any], /) -> str:

@@ -6,6 +6,7 @@ import signal
 from collections import Counter
 from pathlib import Path
 
+import msgspec
 import pytest
 from jsonschema import Draft202012Validator
 
@@ -40,6 +41,7 @@ def test_every_json_file_of_a_session_has_a_schema_and_fits_it(tmp_path: Path) -
         os.kill(session.status().ranks[1].pid or 0, signal.SIGKILL)
         until(lambda: session.status().state is RankState.ERROR and session.status().failure_report is not None)
         directory = session.directory
+        kept = session.metrics()
         session.close()
     owner = read_session(directory).owner.pid
     until(lambda: has_ended(owner))
@@ -50,4 +52,10 @@ def test_every_json_file_of_a_session_has_a_schema_and_fits_it(tmp_path: Path) -
             Draft202012Validator(json.loads(schema_text(SCHEMAS[pattern]))).validate(json.loads(path.read_bytes()))
             found[pattern] += 1
     assert found.keys() == SCHEMAS.keys()
+    lines = (directory / "metrics.jsonl").read_bytes().splitlines()
+    for line in lines:
+        Draft202012Validator(json.loads(schema_text("session-samples"))).validate(json.loads(line))
+    Draft202012Validator(json.loads(schema_text("session-metrics"))).validate(json.loads(msgspec.json.encode(kept)))
+    assert [(one.step, one.config_revision) for one in kept.samples][-2:] == [(2, 0), (3, 1)], "the end of each run"
+    assert len({one.epoch for one in kept.samples}) == 2
     assert (found["previews/*/preview.json"], found["inputs/*.json"], found["configs/*.json"]) == (2, 2, 2)

@@ -7,7 +7,7 @@ from typing import assert_never
 import msgspec
 
 from paritrace.clock import SYSTEM, Clock
-from paritrace.errors import HostError
+from paritrace.errors import EvidenceError, HostError
 from paritrace.session.commands import Body
 from paritrace.session.coordinator.books import METRICS, Books
 from paritrace.session.coordinator.configurations import Configurations
@@ -15,6 +15,7 @@ from paritrace.session.coordinator.desk import Desk
 from paritrace.session.coordinator.failing import FailedGeneration
 from paritrace.session.coordinator.generations import Generations, Started
 from paritrace.session.coordinator.ledger import Ledger
+from paritrace.session.coordinator.sampling import SampleWriter
 from paritrace.session.coordinator.snapshot import Seen
 from paritrace.session.coordinator.timers import Timers
 from paritrace.session.coordinator_events import (
@@ -62,6 +63,7 @@ class Parts(msgspec.Struct, frozen=True):
     engine: str
     generations: Generations
     books: Books
+    samples: SampleWriter
     ledger: Ledger
     desk: Desk
     configurations: Configurations
@@ -172,13 +174,8 @@ class Loop:
             case Beat():
                 for words in message.warnings:
                     self._parts.books.warn(words, generation=message.generation, rank=message.rank)
-                known = self.machine.ranks[message.rank].beat
-                if (
-                    message.rank == 0
-                    and message.metrics
-                    and (known is None or known.metrics_step != message.metrics_step)
-                ):
-                    self._parts.books.event(METRICS, {"step": message.metrics_step, "metrics": message.metrics})
+                if message.rank == 0:
+                    self._sample(message)
             case Answer() if message.rank == 0 and message.name is RoundName.ACT and message.verdict is Verdict.YES:
                 self._keep_configuration(message)
             case Ended() if message.rank == 0:
@@ -187,6 +184,16 @@ class Loop:
                 pass
             case _:
                 assert_never(message)
+
+    def _sample(self, beat: Beat) -> None:
+        """Keep metrics of a step that no heartbeat told before: as an event, and as a sample on disk."""
+        try:
+            is_new = self._parts.samples.take(beat)
+        except (HostError, EvidenceError) as error:
+            is_new = True
+            self._parts.books.warn(f"metrics are not kept: {error.message}", generation=beat.generation)
+        if is_new:
+            self._parts.books.event(METRICS, {"step": beat.metrics_step, "metrics": beat.metrics})
 
     def _keep_configuration(self, message: Answer | Ended) -> None:
         try:

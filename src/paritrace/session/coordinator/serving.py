@@ -33,6 +33,7 @@ from paritrace.session.coordinator.loop import Loop, Parts
 from paritrace.session.coordinator.opening_request import Opening
 from paritrace.session.coordinator.owning import owned, write_session, write_token
 from paritrace.session.coordinator.ring import Ring
+from paritrace.session.coordinator.sampling import SampleWriter
 from paritrace.session.coordinator.surveying import Surveying
 from paritrace.session.coordinator.trying import tried
 from paritrace.session.coordinator.untold import untold_autosaves
@@ -61,6 +62,7 @@ class _Owned(Struct, frozen=True):
     record: SessionRecord
     before: Replayed
     books: Books
+    samples: SampleWriter
     ledger: Ledger
 
 
@@ -90,16 +92,19 @@ def serve(opening: Opening, /, *, begun: Callable[[Begun], None], announcer: Ann
         sequence = journal.lines[-1].sequence if journal.lines else 0
         books = Books(JournalWriter(directory, sequence=sequence, clock=clock), Ring(), clock=clock)
         opened.callback(books.close)
+        samples = SampleWriter(directory, clock=clock)
+        opened.callback(samples.close)
         ledger = Ledger(before.commands, before.replies, recall=lambda one: recalled(read_journal(directory), one))
         for facts in untold_autosaves(directory, journal.lines, generation=before.generation):
             books.line(
                 "checkpoint", facts, generation=before.generation
             )  # its coordinator was killed: before ours opens
-        _open(_Owned(opening, record, before, books, ledger))
+        own = _Owned(opening, record, before, books, samples, ledger)
+        _open(own)
         begun(Begun(record, before.in_flight))
         generations = Generations(opening, session_id=record.session_id, token=token, make=make)
         opened.callback(generations.end)
-        loop, desk = _loop(_Owned(opening, record, before, books, ledger), generations, clock=clock)
+        loop, desk = _loop(own, generations, clock=clock)
         serving = Serving(desk, listening, token=token)
         opened.callback(serving.end)
         interrupts = opened.enter_context(closing_on_interrupts(generations, directory))
@@ -202,6 +207,7 @@ def _loop(begun: _Owned, generations: Generations, *, clock: Clock) -> tuple[Loo
         engine=opening.engine,
         generations=generations,
         books=books,
+        samples=begun.samples,
         ledger=begun.ledger,
         desk=desk,
         configurations=configurations,

@@ -40,6 +40,15 @@ class Said(Struct, frozen=True):
     warnings: tuple[str, ...] = ()
 
 
+class Measured(Struct, frozen=True):
+    """The metrics of a step as the workload returned them, with what that step was admitted under."""
+
+    step: int | None = None
+    epoch: int | None = None
+    config_revision: int | None = None
+    metrics: Mapping[str, object] = MappingProxyType({})
+
+
 class RankContext:
     """The one `Context` of a rank. Written on its work thread; `said`, `config_revision` and `metrics` are read by all.
 
@@ -59,7 +68,7 @@ class RankContext:
         self._moved = moved
         self._clock = clock
         self.said = Said()
-        self.metrics: tuple[int | None, Mapping[str, object]] = (None, {})
+        self.metrics = Measured()
         self._config: Mapping[str, Any] = MappingProxyType(dict(config))
         self._scheduled: Mapping[str, Any] | None = None
         self.scheduled: Mapping[str, Any] = {}  # by the schedule alone; swapped as a whole

@@ -36,6 +36,8 @@ class WorkView(Struct, frozen=True):
     progress: Body = field(default_factory=dict[str, object])
     metrics: Body = field(default_factory=dict[str, object])
     metrics_step: int | None = None
+    metrics_epoch: int | None = None
+    metrics_revision: int | None = None
     warnings: tuple[str, ...] = ()
     capabilities: tuple[str, ...] = ()
     checkpoint: Body = field(default_factory=dict[str, object])
@@ -219,6 +221,8 @@ class Control:
             progress=view.progress,
             metrics=view.metrics,
             metrics_step=view.metrics_step,
+            metrics_epoch=view.metrics_epoch,
+            metrics_revision=view.metrics_revision,
             warnings=view.warnings,
             checkpoint=view.checkpoint,
             preview=view.preview,

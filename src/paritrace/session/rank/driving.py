@@ -5,6 +5,7 @@ from typing import NoReturn
 from paritrace.errors import ParitraceError
 from paritrace.session.commands import Reason
 from paritrace.session.rank import configuring, running
+from paritrace.session.rank.context import Measured
 from paritrace.session.rank.place import Place
 from paritrace.session.rank.stepping import Gate, Leaving
 
@@ -30,7 +31,8 @@ def take(gate: Gate, place: Place, step: int) -> None:
     place.step = step
     running.set_scheduled(place, step)
     try:
-        place.context.metrics = (step, place.workload.step(place.context, step))
+        admitted = gate.admitted
+        place.context.metrics = Measured(step, *admitted, place.workload.step(place.context, step))
     except Leaving:
         raise
     except BaseException as error:  # noqa: BLE001  the workload's own code: `sys.exit` too is told, and work ends

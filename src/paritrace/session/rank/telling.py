@@ -9,14 +9,16 @@ from paritrace.session.rank.plain import plain_metrics
 def view_of(place: Place, /) -> WorkView:
     """Return what is told of the work now."""
     context = place.context
-    said, (step, metrics) = context.said, context.metrics
+    said, measured = context.said, context.metrics
     live, following = place.is_live_as, previewing.next_step(place)
     return WorkView(
         phase=said.phase,
         deadline_seconds=said.deadline_seconds,
         progress=context.progress_body(),
-        metrics=plain_metrics(metrics),
-        metrics_step=step,
+        metrics=plain_metrics(measured.metrics),
+        metrics_step=measured.step,
+        metrics_epoch=measured.epoch,
+        metrics_revision=measured.config_revision,
         warnings=said.warnings,
         capabilities=tuple(sorted(place.capabilities)),
         checkpoint={} if live is None else live.facts,
