@@ -16,7 +16,9 @@ PAGES = ("/", "/api/shelf", "/api/openapi.json", "/static/pages.css", "/nothing"
 
 def asked(**changed: object) -> Request:
     values: dict[str, object] = {"method": "GET", "path": "/", "headers": {}, "token": None, "cookie": TOKEN}
-    return Request(**(values | changed))  # type: ignore[arg-type]
+    found = values | changed
+    found["headers"] = {"host": "127.0.0.1:8123"} | found["headers"]  # type: ignore[operator]
+    return Request(**found)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(
@@ -98,6 +100,9 @@ def test_su11_a_foreign_host_is_refused(client: TestClient, host: str) -> None:
     answer = client.get("/", headers={"Host": host})
     assert answer.status_code == 400
     assert "comparison" not in answer.text
+    assert "[foreign_host]\n" in answer.text
+    assert client.get("/api/shelf", headers={"Host": host}).json()["error"]["code"] == "foreign_host"
+    assert {name: answer.headers[name] for name in HEADERS} == HEADERS
 
 
 @pytest.mark.parametrize("method", ["POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS", "TRACE"])
@@ -105,6 +110,42 @@ def test_su11_only_get_is_answered(client: TestClient, method: str) -> None:
     for page in ("/", "/api/shelf"):
         answer = client.request(method, page)
         assert (answer.status_code, answer.headers["allow"]) == (405, "GET")
+
+
+COMMAND = "/api/sessions/k/commands/run"
+FROM_US = {"origin": ORIGIN, "sec-fetch-site": "same-origin", "content-type": "application/json"}
+
+
+@pytest.mark.parametrize(
+    ("changed", "found"),
+    [
+        ({}, Verdict.SERVED),
+        ({"headers": FROM_US | {"content-type": "application/json; charset=utf-8"}}, Verdict.SERVED),
+        ({"headers": {name: FROM_US[name] for name in ("origin", "content-type")}}, Verdict.SERVED),  # a program
+        ({"headers": FROM_US | {"origin": "http://127.0.0.1:9"}}, Verdict.FOREIGN_ORIGIN),
+        ({"headers": FROM_US | {"origin": "http://localhost:8123"}}, Verdict.FOREIGN_ORIGIN),
+        ({"headers": FROM_US | {"origin": "null"}}, Verdict.FOREIGN_ORIGIN),
+        ({"headers": {"content-type": "application/json"}}, Verdict.FOREIGN_ORIGIN),  # none stated
+        ({"headers": FROM_US | {"sec-fetch-site": "cross-site"}}, Verdict.FOREIGN_ORIGIN),
+        ({"headers": FROM_US | {"sec-fetch-site": "same-site"}}, Verdict.FOREIGN_ORIGIN),
+        ({"headers": FROM_US | {"host": "evil.example"}}, Verdict.FOREIGN_HOST),
+        ({"headers": FROM_US | {"content-type": "text/plain"}}, Verdict.NOT_JSON),  # what a form can send
+        ({"headers": FROM_US | {"content-type": "application/x-www-form-urlencoded"}}, Verdict.NOT_JSON),
+        ({"cookie": None}, Verdict.NO_TOKEN),
+        ({"cookie": "another"}, Verdict.WRONG_TOKEN),
+        ({"cookie": None, "token": TOKEN}, Verdict.NO_TOKEN),  # an address is no place for it
+        ({"path": "/api/sessions/k/commands/run/"}, Verdict.NOT_READING),
+        ({"path": "/api/sessions/k"}, Verdict.NOT_READING),
+        ({"path": "/"}, Verdict.NOT_READING),
+        ({"method": "PUT"}, Verdict.NOT_READING),
+        ({"method": "OPTIONS"}, Verdict.NOT_READING),  # no other page is ever told that it may
+    ],
+)
+def test_su11_a_command_needs_token_own_origin_and_the_permission(changed: dict[str, object], found: Verdict) -> None:
+    request = asked(**({"method": "POST", "path": COMMAND, "headers": FROM_US} | changed))
+    assert verdict(request, token=TOKEN, origin=ORIGIN, allow_control=True) is found
+    without = verdict(request, token=TOKEN, origin=ORIGIN)
+    assert without is (Verdict.FOREIGN_HOST if found is Verdict.FOREIGN_HOST else Verdict.NOT_READING)
 
 
 def test_su11_every_answer_tells_the_browser_to_be_strict(client: TestClient, home: str) -> None:

@@ -26,12 +26,14 @@ NEEDED = ("fastapi", "uvicorn", "jinja2", "duckdb")
 )
 @click.option("--no-open", is_flag=True, help="Print the address and open no browser.")
 @click.option("--perfetto", is_flag=True, help="Open the timeline of PATH, a run or comparison, in Perfetto's page.")
+@click.option("--allow-control", is_flag=True, help="Let the page of a resident session command it.")
 @json_option
-def view(path: Path, port: int, no_open: bool, perfetto: bool, as_json: bool) -> None:
+def view(path: Path, port: int, no_open: bool, perfetto: bool, allow_control: bool, as_json: bool) -> None:
     """Show PATH in the browser: a run, a comparison, or a folder that holds some.
 
     The server answers on 127.0.0.1 only, and only to whoever has the token of the printed address. It reads, and
-    changes nothing. Ctrl-C ends it, with status 0.
+    changes nothing; with --allow-control, the page of a resident session that lives takes commands, too. Ctrl-C ends
+    it, with status 0.
     """
     require_web()
     from paritrace.cli.view_timeline import timeline_of, write_trace
@@ -58,7 +60,7 @@ def view(path: Path, port: int, no_open: bool, perfetto: bool, as_json: bool) ->
         if not no_open:
             open_browser(url)
 
-    serve(path, port=port, ready=ready)
+    serve(path, port=port, ready=ready, allow_control=allow_control)
 
 
 def require_web() -> None:

@@ -197,11 +197,14 @@ class Client:
         patience, until = options.timeout_seconds, options.until
         command_id = options.id or str(uuid.uuid4())
         asked = Ask(body, command_id, options.fences, patience)
-        wait = _wait(until)
-        told = self._door.ask("POST", f"commands/{kind.value}", Told, body=asked, wait_seconds=wait)
+        told = self.begin(kind, asked, wait_seconds=_wait(until))
         while told.reply is None and (until is None or time.monotonic() < until):
             told = self.reconcile(command_id, wait_seconds=_wait(until))
         return told.reply or self._withdrawn(command_id, kind)
+
+    def begin(self, kind: Kind, asked: Ask, *, wait_seconds: float = 0.0) -> Told:
+        """Ask a command and return how it stands after so long; `reconcile` asks again by its id."""
+        return self._door.ask("POST", f"commands/{kind.value}", Told, body=asked, wait_seconds=wait_seconds)
 
     def try_out(self, kind: Kind, body: Body, options: Options = NO_OPTIONS) -> DryRun:
         """Return what would become of a command now; nothing is asked."""

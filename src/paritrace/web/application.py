@@ -6,45 +6,32 @@ from typing import Any
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.openapi.utils import get_openapi
-from fastapi.responses import HTMLResponse, JSONResponse, Response
+from fastapi.responses import Response
 from starlette.exceptions import HTTPException
-from starlette.middleware.trustedhost import TrustedHostMiddleware
 
 from paritrace import __version__
 from paritrace.errors import ParitraceError, RequestError
-from paritrace.loopback.faults import known_error, status_of
-from paritrace.loopback.tokens import HOSTS
+from paritrace.loopback.faults import known_error
 from paritrace.web import api, inference_api
 from paritrace.web.comparison_pages import ComparisonPages
 from paritrace.web.guard import Guard
 from paritrace.web.inference_evidence import InferenceEvidence
 from paritrace.web.inference_pages import InferencePages
 from paritrace.web.library import Library
-from paritrace.web.navigation import HOME, NO_SUCH_PAGE
+from paritrace.web.navigation import NO_SUCH_PAGE
 from paritrace.web.pages import Pages
-from paritrace.web.rendering import page
 from paritrace.web.schemas import with_components
+from paritrace.web.session_commands import SessionCommands
 from paritrace.web.session_pages import SessionPages
 from paritrace.web.timelines import Timelines, origin_of
-
-NOT_FOUND: dict[str, int] = dict.fromkeys(
-    (
-        "no_such_page",
-        "no_such_id",
-        "no_calls_table",
-        "no_result",
-        "not_found",
-        "no_such_figure",
-        "no_such_request",
-    ),
-    404,
-)
+from paritrace.web.troubles import answer_of
 
 
-def application(path: Path, /, *, token: str, origin: str, perfetto: str = "") -> FastAPI:
+def application(path: Path, /, *, token: str, origin: str, perfetto: str = "", allow_control: bool = False) -> FastAPI:
     """Returns the application over everything at `path`; `origin` is the address it is served at.
 
-    `perfetto`: where Perfetto's page is served (`web.perfetto`), "" where it is not installed.
+    `perfetto`: where Perfetto's page is served (`web.perfetto`), "" where it is not installed. `allow_control`: whether
+    sessions may be commanded from their pages; without it there is no such route.
     """
     library = Library(path)
     made = FastAPI(
@@ -56,13 +43,14 @@ def application(path: Path, /, *, token: str, origin: str, perfetto: str = "") -
     made.include_router(inference_api.routes(inference))
     made.include_router(InferencePages(inference).routes())
     made.include_router(ComparisonPages(library).routes())
-    made.include_router(SessionPages(library).routes())
+    made.include_router(SessionPages(library, allow_control=allow_control).routes())
+    if allow_control:
+        made.include_router(SessionCommands(library).routes())
     made.include_router(Timelines(library, perfetto=perfetto).routes())
     made.add_exception_handler(Exception, _answered)
     for kind in (ParitraceError, HTTPException, RequestValidationError):
         made.add_exception_handler(kind, _answered)
-    made.add_middleware(Guard, token=token, origin=origin, frames=origin_of(perfetto))
-    made.add_middleware(TrustedHostMiddleware, allowed_hosts=HOSTS)
+    made.add_middleware(Guard, token=token, origin=origin, frames=origin_of(perfetto), allow_control=allow_control)
     made.openapi = lambda: _documented(made)  # type: ignore[method-assign]  # the way that FastAPI itself describes
     return made
 
@@ -75,13 +63,7 @@ def _documented(made: FastAPI) -> dict[str, Any]:
 
 
 async def _answered(request: Request, error: Exception) -> Response:
-    """An error as the answer that was asked for: a page, or the document of SU-4."""
-    known = _known(error)
-    told = {"code": known.code, "kind": known.outcome.value, "message": known.message, "fix": known.fix}
-    status = status_of(known, NOT_FOUND)
-    if request.url.path.startswith("/api/"):
-        return JSONResponse({"ok": False, "error": told}, status)
-    return HTMLResponse(page("error.html", {"error": known}, title=known.code, nav=(HOME,)), status)
+    return answer_of(_known(error), path=request.url.path)
 
 
 def _known(error: Exception) -> ParitraceError:

@@ -51,7 +51,7 @@ def static(name: str, /) -> bytes | None:
             return asset("style.css").encode() + _own(name)
         case "page.js":
             return asset(name).encode()
-        case "calls_table.js" | "session.js" | "icon.svg":
+        case "calls_table.js" | "session.js" | "session_control.js" | "icon.svg":
             return _own(name)
         case _:
             return None

@@ -35,8 +35,10 @@ class Served(Struct, frozen=True):
         return self.url.replace("/?", f"{page}?", 1)
 
 
-def serve(path: Path, /, *, port: int, ready: Callable[[Served], None]) -> None:
+def serve(path: Path, /, *, port: int, ready: Callable[[Served], None], allow_control: bool = False) -> None:
     """Serve until SIGINT or SIGTERM; `ready` is called once a health check over HTTP has passed.
+
+    `allow_control`: take commands of sessions from their pages (SU-11).
 
     Raises:
         HostError: Refused, `port_taken`; Failed, `view_not_answering`.
@@ -44,7 +46,7 @@ def serve(path: Path, /, *, port: int, ready: Callable[[Served], None]) -> None:
     ended = threading.Event()
     before = {number: signal.signal(number, _ending(ended)) for number in (signal.SIGINT, signal.SIGTERM)}
     try:
-        serve_until(ended, path, port=port, ready=ready)
+        serve_until(ended, path, port=port, ready=ready, allow_control=allow_control)
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
@@ -54,14 +56,23 @@ def _ending(ended: threading.Event) -> Callable[[int, FrameType | None], None]:
     return lambda _number, _frame: ended.set()
 
 
-def serve_until(ended: threading.Event, path: Path, /, *, port: int, ready: Callable[[Served], None]) -> None:
+def serve_until(
+    ended: threading.Event,
+    path: Path,
+    /,
+    *,
+    port: int,
+    ready: Callable[[Served], None],
+    allow_control: bool = False,
+) -> None:
     """Serve until the event is set, otherwise as `serve`."""
     with ExitStack() as opened:
         listening = opened.enter_context(bound(port))
         found, token = int(listening.getsockname()[1]), secrets.token_urlsafe(TOKEN_BYTES)
         origin = f"http://{HOST}:{found}"
         beside = _beside(path, port=port, shown_in=origin, opened=opened)
-        app = application(path, token=token, origin=origin, perfetto=beside.address if beside else "")
+        perfetto = beside.address if beside else ""
+        app = application(path, token=token, origin=origin, perfetto=perfetto, allow_control=allow_control)
         thread = opened.enter_context(running(app, listening))
         _wait_for_health(found, token=token, thread=thread, ended=ended)
         if not ended.is_set():

@@ -1,4 +1,4 @@
-"""The page of a resident session, its previews, and the same for programs (SU-10)."""
+"""The page of a resident session, its metrics and previews, and the same for programs (SU-10)."""
 
 from pathlib import Path
 from typing import Annotated
@@ -8,14 +8,20 @@ from fastapi import Path as InPath
 from fastapi.responses import HTMLResponse, Response
 from msgspec import Struct
 
-from paritrace.errors import RequestError
+from paritrace.errors import ParitraceError, RequestError
 from paritrace.files import LOCAL
+from paritrace.session.journal import Journal
 from paritrace.session.kept_records import PreviewRecord
+from paritrace.session.metrics import KeptMetrics, read_metrics
+from paritrace.session.opening import read_journal
+from paritrace.session.segments import segments_of
 from paritrace.web.api import document
 from paritrace.web.library import Library
+from paritrace.web.metrics_chart import MetricsShown, metrics_shown
 from paritrace.web.navigation import HOME, Key
 from paritrace.web.rendering import page
 from paritrace.web.schemas import answer_with
+from paritrace.web.session_asked import LEVELS, MOST_CAPTURED
 from paritrace.web.session_view import MOST_FILES, SessionShown, preview_file, session_shown
 
 PICTURES = {
@@ -42,8 +48,9 @@ class PreviewFile(Struct, frozen=True):
 class SessionPages:
     """Each method answers one address."""
 
-    def __init__(self, library: Library) -> None:
+    def __init__(self, library: Library, *, allow_control: bool = False) -> None:
         self._library = library
+        self._allow_control = allow_control
 
     def routes(self) -> APIRouter:
         made = APIRouter(default_response_class=HTMLResponse)
@@ -56,17 +63,38 @@ class SessionPages:
             summary="A resident session: its state, commands, segments, checkpoints, failures",
             tags=["read only"],
         )
+        made.add_api_route(
+            "/api/sessions/{key}/metrics",
+            self.metrics,
+            responses=answer_with(KeptMetrics),
+            summary="The samples of its metrics, as session metrics --json",
+            tags=["read only"],
+        )
         return made
 
     def whole(self, key: Key) -> str:
-        shown, directory = self._shown(key), self._library.session(key)
-        values = {"shown": shown, "key": key, "files": _files(shown.preview, directory, key)}
-        scripts = ("/static/session.js",) if shown.is_live else ()
+        directory = self._library.session(key)
+        journal = read_journal(directory)
+        shown = session_shown(directory, journal)
+        values = {
+            "shown": shown,
+            "key": key,
+            "files": _files(shown.preview, directory, key),
+            "metrics": _metrics(directory, journal),
+            "allow_control": self._allow_control,
+            "levels": LEVELS,
+            "most_captured": MOST_CAPTURED,
+        }
+        live = ("/static/session.js", "/static/session_control.js") if self._allow_control else ("/static/session.js",)
+        scripts = live if shown.is_live else ()
         title = f"Session {Path(shown.path).name}"
         return page("session.html", values, title=title, nav=(HOME,), scripts=scripts)
 
     def shown(self, key: Key) -> Response:
-        return document(self._shown(key))
+        return document(session_shown(self._library.session(key)))
+
+    def metrics(self, key: Key) -> Response:
+        return document(read_metrics(self._library.session(key)))
 
     def picture(self, key: Key, generation: Generation, name: str) -> Response:
         """A picture of a preview. Texts stand on the page: nothing of the workload's is opened as a page itself."""
@@ -74,8 +102,12 @@ class SessionPages:
         media = PICTURES.get(path.suffix.lower(), "application/octet-stream")
         return Response(path.read_bytes(), media_type=media)
 
-    def _shown(self, key: Key) -> SessionShown:
-        return session_shown(self._library.session(key))
+
+def _metrics(directory: Path, journal: Journal) -> MetricsShown:
+    try:
+        return metrics_shown(read_metrics(directory), segments_of(journal.lines))
+    except ParitraceError as error:
+        return MetricsShown((), (), (f"{error.message}.",))
 
 
 def _files(preview: PreviewRecord | None, directory: Path, key: str) -> tuple[PreviewFile, ...]:

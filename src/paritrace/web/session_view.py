@@ -20,7 +20,8 @@ from paritrace.session.checkpoint_records import Manifest
 from paritrace.session.checkpoint_survey import candidates
 from paritrace.session.client import Client
 from paritrace.session.commands import Body, Reason, Reply
-from paritrace.session.directory import CAPTURES, FAILURES, SessionRecord
+from paritrace.session.configuration import KeptConfig
+from paritrace.session.directory import CAPTURES, FAILURES, SessionRecord, config_path
 from paritrace.session.failure import FailureReport
 from paritrace.session.journal import Journal, Line
 from paritrace.session.kept_records import PREVIEW_RECORD, PREVIEWS, PreviewRecord
@@ -95,6 +96,8 @@ class SessionShown(Struct, frozen=True):
     step: int | None
     state: RankState | None  # the last that all ranks agreed on, by the journal
     config_revision: int
+    config: KeptConfig | None  # of that revision
+    run_from: int | None  # the first step of the run under way
     closed: bool
     in_flight: tuple[InFlight, ...]
     commands: tuple[CommandRow, ...]
@@ -112,9 +115,18 @@ class SessionShown(Struct, frozen=True):
         """Whether somebody may still write to its files."""
         return self.owner != Life.GONE.value
 
+    @property
+    def why_no_commands(self) -> str:
+        """Why nobody takes commands of it now, "" where they are taken."""
+        if self.closed:
+            return "the session is closed"
+        if self.status is None:
+            return self.status_words
+        return "" if self.status.control == "full" else f"control is {self.status.control}"
 
-def session_shown(directory: Path, /) -> SessionShown:
-    """Return a session as it is now.
+
+def session_shown(directory: Path, journal: Journal | None = None, /) -> SessionShown:
+    """Return a session as it is now; its journal is read where it is not given.
 
     Raises:
         RequestError: Refused, `not_a_session`.
@@ -122,7 +134,7 @@ def session_shown(directory: Path, /) -> SessionShown:
         HostError: Refused: a file cannot be read.
     """
     record = read_session(directory)
-    journal = read_journal(directory)
+    journal = read_journal(directory) if journal is None else journal
     known = replayed(journal)
     owner = liveness(record.owner)
     status, words = _asked(directory) if owner.life is Life.ALIVE else (None, owner.why)
@@ -139,6 +151,8 @@ def session_shown(directory: Path, /) -> SessionShown:
         step=known.step,
         state=_last_state(journal),
         config_revision=known.config_revision,
+        config=_config(directory, known.config_revision, left_out),
+        run_from=_run_from(journal),
         closed=known.closed,
         in_flight=known.in_flight,
         commands=_newest(_commands(journal), "commands", left_out),
@@ -182,6 +196,19 @@ def _last_state(journal: Journal) -> RankState | None:
             return RankState.ERROR
         if line.what == "transition":
             return _state(line.facts.get("after"))
+    return None
+
+
+def _config(directory: Path, revision: int, left_out: list[str]) -> KeptConfig | None:
+    path = config_path(directory, revision)
+    return _decoded(path, KeptConfig, left_out) if LOCAL.exists(path) else None
+
+
+def _run_from(journal: Journal) -> int | None:
+    for line in reversed(journal.lines):
+        if line.what == "run" and line.facts.get("event") == "admitted":
+            step = line.facts.get("step")
+            return step if isinstance(step, int) else None
     return None
 
 

@@ -4,9 +4,10 @@ from contextlib import suppress
 
 from starlette.datastructures import Headers
 from starlette.requests import ClientDisconnect
-from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 from paritrace.errors import ParitraceError, RequestError
+from paritrace.loopback.bodies import Limited, stated_length
 from paritrace.loopback.tokens import HOSTS, bearer, same
 from paritrace.session.coordinator.http.answers import trouble
 
@@ -28,8 +29,9 @@ class Guard:
         if refused is not None:
             await trouble(refused)(scope, receive, send)
             return
+        body = Limited(receive, most_bytes=MOST_BODY_BYTES, too_large=too_large)
         with suppress(ClientDisconnect):  # a client that goes away within its request is told nothing, and nobody else
-            await self._app(scope, _Limited(receive).receive, send)
+            await self._app(scope, body.receive, send)
 
     def _refused(self, headers: Headers) -> ParitraceError | None:
         if headers.get("host", "").partition(":")[0] not in HOSTS:
@@ -49,24 +51,9 @@ class Guard:
                 code="wrong_token",
                 fix="send `Authorization: Bearer TOKEN` with what the file `token` in the session's directory holds",
             )
-        if _length(headers) > MOST_BODY_BYTES:
+        if stated_length(headers) > MOST_BODY_BYTES:
             return too_large()
         return None
-
-
-class _Limited:
-    """Counts a body that does not say its length."""
-
-    def __init__(self, receive: Receive) -> None:
-        self._receive = receive
-        self._num_bytes = 0
-
-    async def receive(self) -> Message:
-        message = await self._receive()
-        self._num_bytes += len(message.get("body", b""))
-        if self._num_bytes > MOST_BODY_BYTES:
-            raise too_large()
-        return message
 
 
 def too_large() -> RequestError:
@@ -76,8 +63,3 @@ def too_large() -> RequestError:
         code="body_too_large",
         fix="send less: inputs are named by a reference, they do not travel in a command",
     )
-
-
-def _length(headers: Headers) -> int:
-    stated = headers.get("content-length", "0")
-    return int(stated) if stated.isdecimal() and len(stated) < 19 else 0
