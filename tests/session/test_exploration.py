@@ -16,6 +16,7 @@ from tests.session.worlds import PAID_BY, Script, Wrong
 RUN = Command("run", Kind.RUN, {"steps": 2})
 STOP = Command("stop", Kind.STOP)
 CLOSE = Command("close", Kind.CLOSE)
+CLOSE_NOW = Command("close", Kind.CLOSE, {"now": True})
 FAULTS = sorted(set(PAID_BY.values()))
 LARGE = {"copy", "timeout"}  # they may come at any time, so that many more worlds are reached
 LIVE_KINDS = (Kind.CONFIGURE, Kind.SAVE, Kind.INPUTS, Kind.PREVIEW, Kind.CAPTURE)
@@ -85,8 +86,7 @@ def test_se6_the_rest_of_a_run_ends_as_the_coordinator_believes(told: Telling) -
 
 @pytest.mark.parametrize("fault", ["stick", "freeze", "death"])
 def test_se21_a_close_at_once_ends_whatever_is_under_way_whatever_is_wrong(fault: str, told: Telling) -> None:
-    now = Command("close", Kind.CLOSE, {"now": True})
-    explored = told(explore(Script((RUN, STOP, now), **{fault: 1}), world_size=1))  # type: ignore[arg-type]
+    explored = told(explore(Script((RUN, STOP, CLOSE_NOW), **{fault: 1}), world_size=1))  # type: ignore[arg-type]
     assert results_of(explored, "close") == {"applied"}
     assert results_of(explored, "stop") >= {"applied", "cancelled"}
 
@@ -167,7 +167,10 @@ def test_f18_a_close_ends_control_of_loops_whoever_has_dialled_in_by_then(fault:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("recovery", [Command("again", Kind.REBUILD), Command("again", Kind.LOAD, {"rebuild": True})])
+@pytest.mark.parametrize(
+    "recovery",
+    [Command("again", Kind.REBUILD), Command("again", Kind.LOAD, {"checkpoint": "here", "rebuild": True})],
+)
 def test_se20_after_an_error_a_new_generation_works(recovery: Command, told: Telling) -> None:
     explored = told(explore(Script((RUN, recovery, CLOSE), death=1), world_size=2))
     assert {"applied", "cancelled", "refused", "failed"} == results_of(explored, "again")
@@ -192,7 +195,9 @@ def _random_script(choice: random.Random) -> Script:
         Command(f"{kind.value}-{number}", kind, _random_body(kind, choice)) for number, kind in enumerate(kinds)
     )
     faults = {fault: choice.choice((0, 0, 1)) for fault in FAULTS}
-    return Script((*commands, CLOSE), withdraw=(choice.choice(commands).id,), **faults)  # type: ignore[arg-type]
+    withdraw = (choice.choice(commands).id,)
+    close = choice.choice((CLOSE, CLOSE, CLOSE_NOW))
+    return Script((*commands, close), withdraw=withdraw, **faults)  # type: ignore[arg-type]
 
 
 def _random_body(kind: Kind, choice: random.Random) -> Body:
