@@ -1,6 +1,8 @@
 """Attempts in the web view: a manifest on the first page, its comparison, and each figure to its lines (SU-10, P9)."""
 
 import json
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -79,3 +81,10 @@ def test_su12_a_broken_manifest_is_an_error_page_and_a_hostile_one_is_text(
     assert client.get(f"{home}f/{MARKUP}.attempts").status_code == 200
     manifest.write_text('{"attempts": [')
     assert client.get(home).status_code in (400, 409)
+
+
+@pytest.mark.slow
+def test_su1_what_weighs_attempts_alone_is_loaded_with_the_first_of_them() -> None:
+    code = "import sys, paritrace.web.application; print([name for name in ('scipy', 'torch') if name in sys.modules])"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "[]\n"

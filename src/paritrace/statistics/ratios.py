@@ -3,7 +3,6 @@
 from math import sqrt
 
 from msgspec import Struct
-from scipy import stats
 
 from paritrace.statistics.records import Interval
 
@@ -20,6 +19,8 @@ def fieller_interval(above: Mean, below: Mean, /, *, covariance: float, df: int,
 
     That is so where `below` itself is not told from 0. `covariance` is that of the two means, 0 for independent ones.
     """
+    from scipy import stats
+
     t = float(stats.t.ppf((1 + level) / 2, df))
     square = below.value**2 - t**2 * below.variance
     if square <= 0:

@@ -5,7 +5,6 @@ from enum import StrEnum
 
 import numpy as np
 from msgspec import Struct
-from scipy import stats
 
 from paritrace.attempts.statistics.records import Absent, NotEstimable
 
@@ -51,6 +50,8 @@ def incidence_of_pass(durations: Sequence[tuple[float, Ending]]) -> Incidence | 
 
 def _running(at: np.ndarray, times: np.ndarray, endings: np.ndarray) -> np.ndarray:
     """The probability to be still running just before each of these times."""
+    from scipy import stats
+
     ended = endings != Ending.CENSORED
     data = stats.CensoredData(uncensored=times[ended], right=times[~ended])
     return np.asarray(stats.ecdf(data).sf.evaluate(np.nextafter(at, -np.inf)))

@@ -6,7 +6,6 @@ from typing import cast
 
 import numpy as np
 import numpy.typing as npt
-from scipy import optimize, stats
 
 from paritrace.attempts.statistics.records import Absent, Estimate, NotEstimable, TestResult
 from paritrace.statistics.intervals import t_interval
@@ -42,6 +41,8 @@ def sign_flip(differences: Sequence[float]) -> TestResult:
     there are thousands of pairs. Pairs without a difference change nothing and are left out of the flips. One pair
     flipped or not is equally far from zero.
     """
+    from scipy import stats
+
     moved = np.sort(np.array([one for one in differences if one], dtype=float))
     if len(moved) < 2:
         facts = {"exact": 1.0, "num_flips": float(2 ** len(moved))}
@@ -83,6 +84,8 @@ def minimum_detectable(differences: Sequence[float], *, level: float) -> float |
 
 def detectable_effect(num: int, *, level: float, power: float) -> float:
     """Returns the effect, in standard deviations, that a two-sided one-sample t test of `num` sees with `power`."""
+    from scipy import optimize, stats
+
     reach = float(stats.t.ppf((1 + level) / 2, num - 1))
 
     def short(effect: float) -> float:

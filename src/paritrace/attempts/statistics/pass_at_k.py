@@ -5,7 +5,6 @@ from functools import cache
 from math import fsum
 
 from msgspec import Struct
-from scipy import stats
 
 from paritrace.attempts.statistics.means import interval_over_tasks
 from paritrace.attempts.statistics.records import Absent, NotEstimable, TaskOutcomes
@@ -52,9 +51,13 @@ def pass_at_k(tasks: Sequence[TaskOutcomes], k: int, *, level: float) -> PassAtK
 
 @cache
 def _one_of(n: int, c: int, k: int) -> float:
+    from scipy import stats
+
     return min(1.0, float(stats.hypergeom.sf(0, n, c, k)))
 
 
 @cache
 def _all_of(n: int, c: int, k: int) -> float:
+    from scipy import stats
+
     return min(1.0, float(stats.hypergeom.pmf(k, n, c, k)))

@@ -2,8 +2,6 @@
 
 from typing import Literal
 
-from scipy import stats
-
 from paritrace.attempts.statistics.records import TestResult
 from paritrace.statistics.records import Interval
 
@@ -23,6 +21,8 @@ def mcnemar(first_only: int, second_only: int) -> TestResult:
 
     Without a discordant pair nothing speaks against equality: p is 1.
     """
+    from scipy import stats
+
     discordant = first_only + second_only
     p_value = float(stats.binomtest(first_only, discordant).pvalue) if discordant else 1.0
     facts: dict[str, float] = {"baseline_only": first_only, "candidate_only": second_only}
@@ -30,5 +30,7 @@ def mcnemar(first_only: int, second_only: int) -> TestResult:
 
 
 def _interval(passes: int, num: int, *, level: float, method: Literal["wilson", "exact"], name: str) -> Interval:
+    from scipy import stats
+
     found = stats.binomtest(passes, num).proportion_ci(confidence_level=level, method=method)
     return Interval(float(found.low), float(found.high), level, name)
