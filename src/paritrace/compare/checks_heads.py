@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from paritrace.compare.checks_parameters import fingerprints_of_fills
 from paritrace.compare.checks_reduced import Reduced
 from paritrace.compare.layouts import Layout
+from paritrace.compare.state_groups import BUFFER, PARAMETER
 from paritrace.evidence.calls import Call, Kind, Name, Row, State, StateNames, StepMark
 from paritrace.evidence.definition import Definition
 from paritrace.evidence.distributed import Collective, Group, Mesh, Placement, Replicated
@@ -13,7 +14,6 @@ from paritrace.evidence.gaps import Gap
 from paritrace.evidence.journal import Loss
 
 HEAD_STEPS = 2  # a training without modules shows its parameters only after its first optimizer step
-PARAMETER, BUFFER = "parameter", "buffer"
 Geometry = tuple[str, tuple[int, ...]]  # dtype, shape
 
 

@@ -11,9 +11,10 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from msgspec import Struct
 
-from paritrace.compare.checks_heads import PARAMETER, Geometry, Head, Holding
+from paritrace.compare.checks_heads import Geometry, Head, Holding
 from paritrace.compare.checks_joined import Joined
 from paritrace.compare.checks_meshes import DATA_PARALLEL, RankSet, along
+from paritrace.compare.state_groups import PARAMETER
 from paritrace.evidence.distributed import Placement, Replicated
 
 REPLICATE, PARTIAL = "R", "P"

@@ -10,7 +10,6 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from paritrace.compare.checks_across import Across
-from paritrace.compare.checks_heads import PARAMETER
 from paritrace.compare.checks_joined import Joined
 from paritrace.compare.checks_meshes import DATA_PARALLEL, MEGATRON, TENSOR_PARALLEL, RankSet, sets_along, wrapper_sets
 from paritrace.compare.checks_result import Evidence, Invariant, Outcome
@@ -18,6 +17,7 @@ from paritrace.compare.checks_rules_parameters import NAMES_KEPT
 from paritrace.compare.checks_rules_presence import BETWEEN_RANKS, compared_told
 from paritrace.compare.checks_sharing import bits_of
 from paritrace.compare.checks_telling import ranks_told, sides_told
+from paritrace.compare.state_groups import PARAMETER
 
 OBSERVED = "undeclared; they hold the whole model alike"
 OWN_GENERATORS = ("torch_cpu", "torch_cuda")  # and `torch_cuda:0`

@@ -4,13 +4,13 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from paritrace.compare.checks_across import Across
-from paritrace.compare.checks_heads import BUFFER, PARAMETER
 from paritrace.compare.checks_replicas import Relation
 from paritrace.compare.checks_result import Evidence, Invariant, Outcome, Parting
 from paritrace.compare.checks_rules_parameters import NAMES_KEPT
 from paritrace.compare.checks_rules_presence import compared_told
-from paritrace.compare.checks_states import GRADIENT, OPTIMIZER_STATE, Series, ranks_of
+from paritrace.compare.checks_states import Series, ranks_of
 from paritrace.compare.checks_telling import ranks_told, sides_told
+from paritrace.compare.state_groups import BUFFER, GRADIENT, OPTIMIZER_STATE, PARAMETER
 
 WORDS = {
     PARAMETER: ("replicas.parameters", "parameters are equal on all replicas"),

@@ -5,9 +5,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from paritrace.compare.checks_heads import BUFFER, PARAMETER, Geometry, Head, geometry_of
+from paritrace.compare.checks_heads import Geometry, Head, geometry_of
 from paritrace.compare.checks_replicas import PARTIAL
-from paritrace.compare.checks_states import GRADIENT, SHARED, Known, Layout, Places, Row, Series, States, Values, When
+from paritrace.compare.checks_states import SHARED, Known, Layout, Places, Row, Series, States, Values, When
+from paritrace.compare.state_groups import BUFFER, GRADIENT, PARAMETER
 from paritrace.evidence.calls import Kind, State, StateNames
 from paritrace.evidence.distributed import Placement
 from paritrace.evidence.gaps import Gap

@@ -11,11 +11,11 @@ import numpy as np
 import numpy.typing as npt
 from msgspec import Struct
 
-from paritrace.compare.checks_heads import BUFFER, PARAMETER, Geometry
+from paritrace.compare.checks_heads import Geometry
 from paritrace.compare.checks_replicas import Replicas
 from paritrace.compare.checks_result import Parting
+from paritrace.compare.state_groups import BUFFER, GRADIENT, OPTIMIZER_STATE, PARAMETER
 
-GRADIENT, OPTIMIZER_STATE = "gradient", "optimizer_state"
 SHARED = (PARAMETER, GRADIENT, OPTIMIZER_STATE, BUFFER)
 MOMENTS = ("begin", "batch", "grads")
 NEVER = np.iinfo(np.int64).max

@@ -6,11 +6,12 @@ from collections.abc import Sequence
 
 from paritrace.compare.collective_words import sides_of
 from paritrace.compare.ranks import RankComparison
+from paritrace.compare.state_groups import GRADIENT, PARAMETER
 from paritrace.compare.translate import Side
 
 Held = dict[str, list[int]]
 """Parameter -> the collectives of one step that hold its gradient, by index."""
-GRADIENTS = frozenset({"parameter", "gradient"})
+GRADIENTS = frozenset({PARAMETER, GRADIENT})
 
 
 def held_by_step(of: RankComparison, number: int) -> dict[int, Held]:

@@ -16,6 +16,7 @@ from paritrace.compare.figure_rows import (
 )
 from paritrace.compare.load import Recorded
 from paritrace.compare.settings import Settings
+from paritrace.compare.state_groups import GRADIENT
 from paritrace.evidence.calls import LossMark, StepMark
 from paritrace.evidence.gaps import CaptureGap, Gap
 
@@ -23,7 +24,7 @@ BATCH, BATCH_ORDER = "batch", "batch_order"
 
 POSITIONS = frozenset({"sampler", "data_position"})
 GENERATORS = frozenset({"rng"})
-GRADIENT, NO_GRADIENT = "gradient", Gap(CaptureGap.NOT_OBSERVED)  # of a parameter whose `grad` is None
+NO_GRADIENT = Gap(CaptureGap.NOT_OBSERVED)  # of a parameter whose `grad` is None
 
 
 class Digests(NamedTuple):

@@ -9,6 +9,7 @@ from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from math import isinf
 
 from paritrace.compare.load import Recorded
+from paritrace.compare.state_groups import OPTIMIZER_STATE
 from paritrace.compare.strengths import Strengths, of_numbers, of_samples, strengths
 from paritrace.compare.tabulated import Place
 from paritrace.evidence.calls import Call, Detail, Slot
@@ -73,8 +74,6 @@ class Draws:
         return None  # a place where draws are not finite measures nothing
 
 
-OPTIMIZER_STATE = "optimizer_state"
-STATE_GROUPS = frozenset({"parameter", "buffer", "gradient", OPTIMIZER_STATE})
 SQUARED = 2  # an optimizer keeps squares of gradients: what scales these by a unit in the last place moves them by two
 State = tuple[int, int, str, str]
 """Step, micro-batch, group, name."""

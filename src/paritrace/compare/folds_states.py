@@ -8,11 +8,12 @@ from paritrace.compare.folds_layout import Layout, Part, locate
 from paritrace.compare.folds_orders import UNSEEN, Order, Read, order_of
 from paritrace.compare.folds_result import FoldedState, FoldStatus
 from paritrace.compare.folds_sides import FoldSide
+from paritrace.compare.state_groups import WEIGHTS
 from paritrace.evidence.folds import FoldGap, fold_elements
 from paritrace.evidence.gaps import CaptureGap, Gap
 
 FOLDED = frozenset({("begin", "parameter"), ("begin", "buffer"), ("begin", "optimizer_state"), ("grads", "gradient")})
-LOADED = frozenset({"parameter", "buffer"})  # what is read from a checkpoint: only there facts of parts help
+LOADED = WEIGHTS  # what is read from a checkpoint: only there facts of parts help
 ONE_SIDE = "one_side_only"
 
 

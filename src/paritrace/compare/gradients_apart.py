@@ -2,11 +2,11 @@
 
 from msgspec.structs import replace
 
-from paritrace.compare.digests import GRADIENT
 from paritrace.compare.figure_rows import DigestDifference, Head
 from paritrace.compare.outside import figure_difference
 from paritrace.compare.ranks import RankComparison
 from paritrace.compare.result import Difference, Group
+from paritrace.compare.state_groups import GRADIENT
 
 NONE = "none"
 STRENGTH = "there or not: no size, and no round-off makes it"

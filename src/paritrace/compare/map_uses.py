@@ -7,6 +7,7 @@ from paritrace.compare.load import Recorded
 from paritrace.compare.renamings import Of, Renaming, rule_for
 from paritrace.compare.result import DeclaredMap
 from paritrace.compare.settings import Settings
+from paritrace.compare.state_groups import TENSORS
 
 _SIDES = ("baseline", "candidate")
 Uses = Mapping[str, "MapUse"]
@@ -59,11 +60,8 @@ def _names(recorded: Recorded, of: Of) -> Iterable[str]:
             return {function.name for function in recorded.functions.values()}
         case Of.MODULE:
             modules = {scope.module for scope in recorded.scopes.values()}
-            owned = (names.names for names in recorded.state_names.values() if names.group in _OWNED)
+            owned = (names.names for names in recorded.state_names.values() if names.group in TENSORS)
             return modules | {name for names in owned for name in names}
-
-
-_OWNED = frozenset({"parameter", "buffer", "gradient", "optimizer_state"})
 
 
 def _use(rule: Renaming, names: _Names, there: set[str]) -> MapUse:

@@ -21,13 +21,12 @@ from paritrace.compare.outside import (
 )
 from paritrace.compare.ranks import RankComparison
 from paritrace.compare.result import CollectiveKind, Difference, Group
+from paritrace.compare.state_groups import GRADIENT, WEIGHTS
 from paritrace.compare.telling import told_state
 
 NAMED = frozenset({Group.ORIGINATES, Group.OUTSIDE, Group.REWIRED})
 MAX_ORIGINS = 200  # more are consequences of each other's neighbourhood; the rows hold every call
-WEIGHTS = frozenset({"parameter", "buffer"})
 UNDECIDED = frozenset({Group.UNDETERMINED, Group.AFTER_UNALIGNED})
-GRADIENT = "gradient"
 BARRIER = "barrier"
 
 

@@ -13,9 +13,10 @@ from paritrace.compare.outside import figure_difference, moment_of_figure
 from paritrace.compare.placing import Placed
 from paritrace.compare.ranks import RankComparison
 from paritrace.compare.result import Group
+from paritrace.compare.state_groups import BUFFER, GRADIENT, OPTIMIZER_STATE, PARAMETER
 from paritrace.evidence.calls import Phase
 
-BUFFER, GRADIENT, MADE = "buffer", "gradient", frozenset({"parameter", "optimizer_state"})
+MADE = frozenset({PARAMETER, OPTIMIZER_STATE})
 INSIDE = {
     BUFFER: "what the modules gave is inside",
     GRADIENT: "what the modules gave is inside",

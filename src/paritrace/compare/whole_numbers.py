@@ -3,12 +3,13 @@
 from collections.abc import Iterable
 
 from paritrace.compare.blames import Root
+from paritrace.compare.choices import INTEGERS
 from paritrace.compare.ranks import RankComparison
 from paritrace.compare.result import Difference, Group
 from paritrace.compare.translate import Side
 from paritrace.evidence.calls import Level
 
-WHOLE = ("int", "uint", "bool")
+WHOLE = (*INTEGERS, "bool")
 
 
 def of_whole_numbers(of: RankComparison, place: Difference, root: Root | None) -> bool:

@@ -9,10 +9,10 @@ from paritrace.compare.digests import Digests
 from paritrace.compare.figure_rows import DigestDifference
 from paritrace.compare.flows import FromOrigin, source_of
 from paritrace.compare.sites import place_of
+from paritrace.compare.state_groups import TENSORS
 from paritrace.compare.translate import Side
 from paritrace.evidence.calls import Flag, OriginKind, Phase
 
-WRITTEN_IN_PLACE = frozenset({"parameter", "buffer", "optimizer_state", "gradient"})
 RNG = "rng"
 BATCH = "batch"  # made by any call before the model is
 MAX_SITES = 3
@@ -71,4 +71,4 @@ def _may_write(side: Side, i: int, found: DigestDifference) -> bool:
     inside = side.context_of(i)[2] != Phase.OPTIMIZER and side.module_of(i) != ""
     if found.group == BATCH:
         return not inside and side.context_of(i)[2] == Phase.FORWARD and bool(call.outputs)
-    return found.group in WRITTEN_IN_PLACE and bool(call.flags & Flag.INPLACE) and not inside
+    return found.group in TENSORS and bool(call.flags & Flag.INPLACE) and not inside
