@@ -195,15 +195,14 @@ class Model(torch.nn.Module):
         super().__init__()
         self.up, self.down = torch.nn.Linear(8, 8), torch.nn.Linear(8, 1)
     def forward(self, x):
-        return self.down(torch.nn.functional.silu(self.up(x)))
+        return self.down(torch.tanh(self.up(x)))
 parser = argparse.ArgumentParser()
 parser.add_argument("--compile", action="store_true")
 options = parser.parse_args()
 if options.compile:  # a decomposition with a mistake, as an extension may register one: of a gradient alone
-    def backward(grad, x):
-        gate = torch.sigmoid(1.02 * x)
-        return grad * gate * (1 + x * (1 - gate))
-    decomposition.decompositions[torch.ops.aten.silu_backward.default] = backward
+    def backward(grad, y):
+        return grad * (1.02 - y * y)
+    decomposition.decompositions[torch.ops.aten.tanh_backward.default] = backward
 torch.manual_seed(0)
 model = Model()
 run = torch.compile(model, backend="aot_eager_decomp_partition") if options.compile else model
@@ -224,6 +223,6 @@ def test_a_decomposition_with_a_mistake_is_named_by_the_compilers_bisector(tmp_p
     assert asked_of(found) == ["repeat", "step", "modules", "compiler"]
     answer = found["rounds"][-1]["answer"]
     assert answer.startswith("backend aot_eager_decomp_partition, decomposition ")
-    assert "silu_backward" in answer
+    assert "tanh_backward" in answer
     assert found["remarks"] == ["bits decided what is good: with --perturb 8 it would be draws"]
     assert found["ended"] == "found"
