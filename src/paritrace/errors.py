@@ -6,6 +6,8 @@ owns the machine (`HostError`) and we ourselves (`InternalError`). Findings are 
 
 from enum import StrEnum
 
+OUR_FAILURE = 125  # exit status where a failure of ours came before the workload; every other one is the workload's
+
 
 class Outcome(StrEnum):
     """What an operation that raised left behind."""

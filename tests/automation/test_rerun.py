@@ -8,14 +8,17 @@ import time
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
-from paritrace.automation.rerun import command_of, require_same_sources, rerun
+from paritrace.automation.rerun import Rerun, command_of, require_run, require_same_sources, rerun
 from paritrace.errors import EvidenceError, HostError, Outcome, RequestError
 from paritrace.evidence.gaps import CaptureGap, Gap
 from paritrace.process.logged import run_logged
+from paritrace.runs.opening import begin_session
 from paritrace.runs.reading import open_run
 from paritrace.runs.request import encode_request, parse_request, request_of
 from tests.automation.requests import request_for
+from tests.runs.making import capture, request
 
 TRAINING = """
 import sys
@@ -149,6 +152,26 @@ def test_a_signal_to_us_ends_all_that_it_started(tmp_path: Path, number: int, pr
 
 def _text(path: Path) -> str:
     return path.read_text() if path.exists() else ""
+
+
+@pytest.mark.parametrize("opened", [False, True])
+def test_p4_a_run_that_a_full_disk_cut_off_is_none_and_its_words_are_told(tmp_path: Path, *, opened: bool) -> None:
+    """Another status of the workload is its own: what it recorded to its end is looked at."""
+    log = tmp_path / "again.log"
+    log.write_text("$ python\nrefused: write run.json: No space left on device [disk_full]\n    fix: free space\n")
+    if opened:
+        begin_session(tmp_path / "again", request())
+    done = Rerun(125, tmp_path / "again", 1.0, log, ("python",))
+    with pytest.raises(HostError, match=r"left no run \(status 125; refused: write run.json: No space") as failed:
+        require_run(done, "the baseline")
+    assert (failed.value.code, failed.value.outcome) == ("rerun_failed", Outcome.FAILED)
+    if opened:
+        require_run(replace(done, status=1), "the baseline")
+
+
+def test_p4_a_workload_that_ends_with_our_status_left_a_run(tmp_path: Path) -> None:
+    capture(tmp_path / "again")
+    require_run(Rerun(125, tmp_path / "again", 1.0, tmp_path / "again.log", ("python",)), "the baseline")
 
 
 @pytest.mark.slow

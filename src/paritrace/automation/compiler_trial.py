@@ -12,13 +12,12 @@ from msgspec import Struct
 
 from paritrace.automation.draws_beside import draws_beside
 from paritrace.automation.narrow_rules import parts_beyond
-from paritrace.automation.rerun import rerun
+from paritrace.automation.rerun import require_run, rerun
 from paritrace.compare.engine import compare
 from paritrace.compare.settings import COMPILED, Settings
-from paritrace.errors import HostError, Outcome, ParitraceError
+from paritrace.errors import HostError, ParitraceError
 from paritrace.files import LOCAL, Files
 from paritrace.reports.documents import decoded, encoded
-from paritrace.runs.envelope import ENVELOPE_NAME
 from paritrace.runs.reading import open_run
 from paritrace.runs.request import RunRequest
 
@@ -77,13 +76,7 @@ def _tried(folder: Path, *, files: Files) -> Tried:
         environment=os.environ,
         deadline_seconds=asked.deadline_seconds,
     )
-    if not files.exists(done.run / ENVELOPE_NAME):
-        raise HostError(
-            f"the candidate left no run (status {done.status})",
-            code="rerun_failed",
-            fix=f"read what it printed: {done.log}",
-            outcome=Outcome.FAILED,
-        )
+    require_run(done, "the candidate", files=files)
     ended = Tried(
         backend=os.environ.get("TORCH_BISECT_BACKEND", ""),
         subsystem=os.environ.get("TORCH_BISECT_SUBSYSTEM", ""),

@@ -17,11 +17,11 @@ from paritrace.automation.narrow_result import narrowed
 from paritrace.automation.narrow_rules import by_size, next_plan
 from paritrace.automation.narrow_task import Narrowing
 from paritrace.automation.narrow_words import answer_of, question_of
-from paritrace.automation.rerun import Rerun
+from paritrace.automation.rerun import Rerun, require_run
 from paritrace.errors import HostError, Outcome
 from paritrace.files import LOCAL
 from paritrace.runs.documents import read_envelope
-from paritrace.runs.envelope import ENVELOPE_NAME, NOT_LIFTED, REFUSED
+from paritrace.runs.envelope import NOT_LIFTED, REFUSED
 
 
 class Telling(Struct, frozen=True):
@@ -92,9 +92,10 @@ def _round(task: Narrowing, plan: Plan, seen: Sequence[Seen], *, telling: Tellin
 
 def _captured(task: Narrowing, wanted: Capture, output: Path) -> Rerun:
     done = captured_again(wanted, output=output, between=task.asked.between, deadline_seconds=task.deadline_seconds)
-    if done.status < 0 or not task.files.exists(output / ENVELOPE_NAME):
+    require_run(done, f"the {wanted.side.name}", files=task.files)
+    if done.status < 0:
         raise HostError(
-            f"the {wanted.side.name} was started again and left no run (status {done.status})",
+            f"the {wanted.side.name} was started again and a signal ended it (status {done.status})",
             code="rerun_failed",
             fix=f"read what it printed: {done.log}",
             outcome=Outcome.FAILED,

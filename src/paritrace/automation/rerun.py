@@ -7,11 +7,12 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from paritrace.errors import EvidenceError, HostError
+from paritrace.errors import OUR_FAILURE, EvidenceError, HostError, Outcome
 from paritrace.evidence.digests import sha256_hex
 from paritrace.files import LOCAL, Files
 from paritrace.process.logged import run_logged
 from paritrace.runs.documents import read_envelope
+from paritrace.runs.envelope import SessionStatus
 from paritrace.runs.request import RunRequest, require_whole
 
 DEADLINE_SECONDS = 24 * 3600.0  # a re-run is somebody's training: a day, unless the caller knows better
@@ -72,6 +73,33 @@ def rerun(
         )
     absent = _absent(request, output, files=files)
     return Rerun(done.status, output, done.seconds, log, command, absent)
+
+
+def require_run(done: Rerun, who: str, *, files: Files = LOCAL) -> None:
+    """Refuse to go on where a re-run left nothing that was recorded to its end, for a reason of ours or of the host.
+
+    Raises:
+        HostError: Failed: `rerun_failed`, with the last of our own words that stand in its log.
+    """
+    envelope = read_envelope(done.run, files=files)
+    rows = () if envelope is None else envelope.sessions
+    ours = done.status == OUR_FAILURE and all(row.status is SessionStatus.RUNNING for row in rows)
+    if envelope is not None and not ours:
+        return
+    said = _own_words(files.read_if_present(done.log) or b"")
+    raise HostError(
+        f"{who} was started again and left no run (status {done.status}{f'; {said}' if said else ''})",
+        code="rerun_failed",
+        fix=f"read what it printed: {done.log}",
+        outcome=Outcome.FAILED,
+    )
+
+
+def _own_words(printed: bytes) -> str:
+    """The last refusal or failure in a log, which the command line begins with its outcome."""
+    lines = printed.decode("utf-8", "replace").splitlines()
+    own = (line for line in reversed(lines) if line.startswith(tuple(f"{outcome.value}: " for outcome in Outcome)))
+    return next(own, "")
 
 
 def command_of(request: RunRequest, *, output: Path, options: Sequence[str] = ()) -> tuple[str, ...]:

@@ -29,7 +29,7 @@ from paritrace.capture.session import Capture, StagedRank, Workload, begin
 from paritrace.capture.settings import CaptureSettings
 from paritrace.capture.sites import workload_root
 from paritrace.capture.syncers import SyncRequest, make_syncer, publish_node
-from paritrace.errors import ParitraceError, RequestError
+from paritrace.errors import OUR_FAILURE, ParitraceError, RequestError
 from paritrace.evidence import codec
 from paritrace.evidence.calls import Level
 from paritrace.evidence.gaps import Gap
@@ -39,7 +39,6 @@ from paritrace.runs.envelope import SessionStatus
 from paritrace.runs.launch import Launch, launch_of
 from paritrace.store.syncing import BATCH_BYTES, INTERVAL_SECONDS, MIB
 
-OUR_FAILURE = 125  # as `paritrace run` ends where a failure of ours came before the workload
 MIB_PER_SECOND = 4096.0  # the workload has ended: nothing is slowed down by flushing
 
 

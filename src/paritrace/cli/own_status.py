@@ -6,9 +6,8 @@ from typing import Any
 import click
 
 from paritrace.cli.output import note
-from paritrace.errors import Outcome
+from paritrace.errors import OUR_FAILURE, Outcome
 
-OUR_FAILURE = 125  # our failure before the workload started; everything else is the workload's own status
 RETURN_THE_WORKLOADS = frozenset({"run", "record"})
 
 

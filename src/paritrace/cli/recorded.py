@@ -8,7 +8,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from paritrace.errors import Outcome, ParitraceError, RequestError
+from paritrace.errors import OUR_FAILURE, Outcome, ParitraceError, RequestError
 
 if TYPE_CHECKING:
     from threading import Thread
@@ -44,8 +44,6 @@ def status_of_recorded(asked: Asked) -> int:
     try:
         return _recorded(request, title=asked.title, as_json=asked.as_json)
     except ParitraceError as error:
-        from paritrace.cli.own_status import OUR_FAILURE
-
         _say(error)
         return OUR_FAILURE
 
@@ -57,7 +55,6 @@ def _recorded(request: CommandRequest, *, title: str, as_json: bool) -> int:
     session.before()
     done = record_command(request, started=session.beside)
     troubles = session.after(done)
-    from paritrace.cli.own_status import OUR_FAILURE
 
     _tell(done, troubles, request.root, as_json=as_json)
     return OUR_FAILURE if done.status is None else done.status

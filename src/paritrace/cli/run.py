@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, cast
 import click
 
 from paritrace.cli.output import note
-from paritrace.cli.own_status import OUR_FAILURE, OwnStatusCommand
+from paritrace.cli.own_status import OwnStatusCommand
 from paritrace.cli.selections import parse_ranks
 from paritrace.cli.store_options import publishes, store_options
-from paritrace.errors import ParitraceError, RequestError
+from paritrace.errors import OUR_FAILURE, ParitraceError, RequestError
 
 if TYPE_CHECKING:
     from paritrace.capture.estimate import Estimate
