@@ -56,6 +56,16 @@ def test_su10_the_page_follows_a_session_that_lives_until_it_is_paused(window: "
         publish(room, driven.state)
         seen.page.locator("h1", has_text="Idle").wait_for(timeout=30_000)
         assert seen.page.locator("#stacks-1-0").get_attribute("open") is not None, "what was opened stays open"
+        shows = f"session/{key_of(tmp_path / 'session')}/"
+        hide = "hidden => Object.defineProperty(document, 'hidden', {value: hidden, configurable: true})"
+        seen.page.evaluate(hide, arg=True)
+        seen.page.wait_for_timeout(500)  # a question that is under way
+        asked = sum(url.endswith(shows) for url in seen.requests)
+        seen.page.wait_for_timeout(2_500)
+        assert sum(url.endswith(shows) for url in seen.requests) == asked, "nobody sees it"
+        seen.page.evaluate(hide, arg=False)
+        with seen.page.expect_response(lambda answer: answer.url.endswith(shows)):
+            seen.page.evaluate("document.dispatchEvent(new Event('visibilitychange'))")
         seen.page.locator("#pause").click()
         assert "stands still" in seen.page.locator("#freshness").inner_text()
         assert seen.violations() == []

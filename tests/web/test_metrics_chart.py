@@ -49,6 +49,7 @@ def test_steps_that_a_load_went_back_behind_are_pale_and_the_new_segment_is_mark
     found = metrics_shown(kept(*samples), segments_of(loaded_back().lines))
     (chart,) = found.charts
     assert (len(marks(chart.strong)), len(marks(chart.pale))) == (4, 2)
+    assert "drawn" not in chart.said
     assert [one.text for one in chart.boundaries] == ["segment 1 begins at step 5: loaded here, revision 1"]
     assert [(row.step, row.segment) for row in found.rows] == [
         (9, "1"),
@@ -90,6 +91,7 @@ def test_a_full_record_is_drawn_by_the_lowest_and_highest_of_each_column() -> No
     drawn = marks(found.charts[0].pale)
     assert len(drawn) <= 2 * metrics_chart.COLUMNS + 2
     assert {y for _, y in drawn} == {TOP, BOTTOM}
+    assert f"; {len(drawn)} drawn, the lowest and the highest of each place" in found.charts[0].said
     assert len(found.rows) == metrics_chart.MOST_ROWS
 
 

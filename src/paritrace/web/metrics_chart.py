@@ -156,7 +156,7 @@ def _chart(name: str, placed: Sequence[_Placed], across: _Axis, boundaries: tupl
         x_ticks=tuple(Tick(_x(across, step), f"{step:,.0f}") for step in across.ticks() if step.is_integer()),
         y_ticks=tuple(Tick(_y(up, value), f"{value:.4g}") for value in up.ticks()) if finite else (),
         boundaries=boundaries,
-        said=_in_words(told, finite, across),
+        said=_in_words(told, finite, across, num_drawn=strong.count("M") + pale.count("M")),
     )
 
 
@@ -185,11 +185,19 @@ def _apart(places: Sequence[float]) -> Iterator[float]:
             yield place
 
 
-def _in_words(told: Sequence[tuple[_Placed, float]], finite: Sequence[tuple[_Placed, float]], across: _Axis) -> str:
+def _in_words(
+    told: Sequence[tuple[_Placed, float]],
+    finite: Sequence[tuple[_Placed, float]],
+    across: _Axis,
+    *,
+    num_drawn: int,
+) -> str:
     words = f"{len(told):,} {'sample' if len(told) == 1 else 'samples'}, steps {across.low:,.0f} to {across.high:,.0f}"
     if finite:
         values = [value for _, value in finite]
         words += f"; lowest {min(values):.4g}, highest {max(values):.4g}, last {told[-1][1]:.4g}"
+    if num_drawn < len(finite):
+        words += f"; {num_drawn:,} drawn, the lowest and the highest of each place"
     if len(finite) < len(told):
         words += f"; {len(told) - len(finite):,} not finite, the crosses above"
     return words
