@@ -490,6 +490,7 @@ def test_se24_a_schedule_holds_for_its_run_alone(tmp_path: Path) -> None:
     assert len(words) >= 3
     assert session.played.run(1, at=6).step == 7
     session.played.begin_run(1_000_000, at=7, schedule={"add": [[0, 5.0]]}, autosave=False)
+    session.played.line.first(Beat, lambda one: one.step > 7)  # its first step is done: one that parks before has none
     session.played.park(Kind.SAVE)
     assert session.played.line.first(Beat, lambda one: bool(one.scheduled)).scheduled == {"add": 5.0}
     assert session.played.close() == 0
