@@ -260,6 +260,24 @@ def test_cp6_what_torch_calls_the_inside_of_its_wrappers_is_left_out_anywhere() 
     assert [settings.spelled(name) for name in kept] == list(kept)
 
 
+def test_cp23_beside_the_first_difference_stands_what_to_look_at_next(tmp_path: Path) -> None:
+    tables: list[RunTable] = []
+    for factor in (1.0, 1.5):
+        table = RunTable(source=SOURCE)
+        model = table.enter("model", "Model")
+        made = table.op("mul", batch(numbers(1)), out=numbers(2), line=3)
+        added = table.op("add", made, out=numbers(3) * np.float32(factor), line=4)
+        last = table.op("relu", added, out=numbers(4) * np.float32(factor), line=5)
+        model.leave(batch(numbers(1)), out=last)
+        table.end_step()
+        tables.append(table)
+    first = compared(tmp_path, *tables).result.first_difference
+    assert first is not None
+    assert first.function == "add"
+    told = [(text.split()[0], text.split()[1]) for text in first.next_to_see]
+    assert told == [("caller", "Model"), ("writer", "mul"), ("reader", "relu")]
+
+
 def test_every_comparison_states_its_limits(tmp_path: Path) -> None:
     result = compared(tmp_path, training(steps=1), training(steps=1)).result
     assert len({limit.code for limit in result.limits}) == len(result.limits) >= 8
