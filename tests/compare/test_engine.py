@@ -9,7 +9,7 @@ import pytest
 from paritrace.compare.result import Basis, DifferenceClass, Group, Mark, Status
 from paritrace.compare.settings import Settings
 from paritrace.evidence.calls import Flag, Level, OriginKind, Phase
-from paritrace.testing.tables import Named, Out, RunTable, Value, batch, parameter
+from paritrace.testing.tables import Array, Named, Out, RunTable, Value, batch, parameter
 from tests.compare.runs import SOURCE, Change, compared, numbers, training
 
 
@@ -258,6 +258,20 @@ def test_cp6_what_torch_calls_the_inside_of_its_wrappers_is_left_out_anywhere() 
     assert [settings.spelled(name) for name in names] == ["fc.weight", "layers.0.fc.weight:exp_avg", "layers.0", ""]
     kept = ("encoder.module.fc", "my_orig_mod.fc", "a.orig_mod.fc", "")  # a model's own names, and other ones
     assert [settings.spelled(name) for name in kept] == list(kept)
+
+
+@pytest.mark.parametrize(("shared", "paired"), [(numbers(5), 1), (np.zeros_like(numbers(5)), 0)])
+def test_cp3_degenerate_inputs_are_no_anchors(tmp_path: Path, shared: Array, paired: int) -> None:
+    """Masks, constants and zeros are alike without being one: an input that tells nothing identifies nothing."""
+    tables: list[RunTable] = []
+    for inputs in ([numbers(1), shared], [shared, numbers(8), numbers(9)]):
+        table = RunTable(source=SOURCE)
+        for data in inputs:
+            table.op("mul", batch(data, name=""), out=data + numbers(2), line=3)
+        tables.append(table)
+    result = compared(tmp_path, *tables).result
+    assert result.counts.paired == paired
+    assert result.pairs_by_basis.get("input_anchor", 0) == paired
 
 
 def test_cp23_beside_the_first_difference_stands_what_to_look_at_next(tmp_path: Path) -> None:
