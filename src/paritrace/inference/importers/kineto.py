@@ -44,7 +44,7 @@ def open_trace(asked: Asked, /) -> Imported:
     reference = Reference(
         kind=AttachmentKind.PROFILER_TRACE,
         title=asked.path.name,
-        path=str(asked.path),
+        path=str(asked.path.resolve()),
         media_type=GZIP_MEDIA_TYPE if asked.path.name.lower().endswith(".gz") else JSON_MEDIA_TYPE,
         attachment_id=attachment_id,
     )

@@ -39,7 +39,7 @@ def open_nsys(asked: Asked, /) -> Imported:
     reference = Reference(
         kind=AttachmentKind.PROFILER_TRACE,
         title=asked.path.name,
-        path=str(asked.path),
+        path=str(asked.path.resolve()),
         media_type=MEDIA_TYPE,
         attachment_id=attachment_id,
     )
