@@ -1,12 +1,13 @@
 """Files that change together, and appends under an intent: all old or all new after any kill (EV-9, EV-11, EV-19)."""
 
+import errno
 from pathlib import Path
 
 import msgspec
 import pytest
 from msgspec.structs import replace
 
-from paritrace.errors import EvidenceError, HostError, ParitraceError
+from paritrace.errors import EvidenceError, HostError, Outcome, ParitraceError
 from paritrace.evidence.digests import sha256_hex
 from paritrace.files import Files
 from paritrace.process.identity import own_identity
@@ -34,10 +35,14 @@ def visible(folder: Path) -> dict[str, bytes]:
 def change(folder: Path, files: Files) -> Recovery:
     with changing(folder, own_identity(), files=files) as found:
         if visible(folder) == OLD:
-            replaced = [NewContent(name, sha256_hex(OLD[name]), NEW[name]) for name in ("one", "two")]
-            made, more = NewContent("three", None, NEW["three"]), MoreContent("log", 2, b"2\n3\n")
-            change_together(folder, (*replaced, made, more), files=files)
+            make(folder, files)
     return found
+
+
+def make(folder: Path, files: Files) -> None:
+    replaced = [NewContent(name, sha256_hex(OLD[name]), NEW[name]) for name in ("one", "two")]
+    made, more = NewContent("three", None, NEW["three"]), MoreContent("log", 2, b"2\n3\n")
+    change_together(folder, (*replaced, made, more), files=files)
 
 
 def test_all_change(tmp_path: Path) -> None:
@@ -68,6 +73,24 @@ def test_a_kill_at_any_operation_leaves_all_old_or_all_new_for_the_next_opener(t
         if not files.faulty.happened:
             break
     assert found == {Recovery.NOTHING, Recovery.ROLLED_BACK, Recovery.ROLLED_FORWARD}
+
+
+def test_a_full_disk_is_refused_before_the_promise_and_failed_after_it(tmp_path: Path) -> None:
+    """*Refused* says that nothing changed; what was promised is finished by the next opener (P8)."""
+    told: set[tuple[str, Outcome]] = set()
+    for at in range(1, 200, 3):
+        folder = put(tmp_path / str(at))
+        files = FaultyFiles(at=at, fault=Fault.FAIL, number=errno.ENOSPC)
+        with changing(folder, own_identity(), files=QUICK):
+            try:
+                make(folder, files)
+            except HostError as error:
+                told.add((error.code, error.outcome))
+                unchanged = visible(folder) == OLD and not (folder / INTENT_NAME).exists()
+                assert unchanged or error.outcome is Outcome.FAILED
+        if not files.faulty.happened:
+            break
+    assert told == {("disk_full", Outcome.REFUSED), ("disk_full", Outcome.FAILED)}
 
 
 def test_a_lost_update_is_refused(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ import msgspec
 from msgspec import Struct
 
 from paritrace.clock import SYSTEM, Clock
-from paritrace.errors import EvidenceError
+from paritrace.errors import EvidenceError, HostError, Outcome
 from paritrace.evidence import codec
 from paritrace.evidence.ids import ProcessIdentity
 from paritrace.files import LOCAL, Files
@@ -70,7 +70,15 @@ def change_together(folder: Path, changes: Sequence[NewContent | MoreContent], *
     promised = tuple(_staged(folder, number, change, files) for number, change in enumerate(changes))
     intent = Intent(format=INTENT_FORMAT, version=VERSION, changes=promised)
     files.replace(folder / INTENT_NAME, codec.encode_document(intent))
-    _finish(folder, intent, files)
+    try:
+        _finish(folder, intent, files)
+    except HostError as error:  # the promise stands, so that "nothing changed" would be untrue
+        raise HostError(
+            f"{error.message}; the change is promised, and a part of it may be there",
+            code=error.code,
+            fix=f"{error.fix}: the next command that opens {folder} finishes the change",
+            outcome=Outcome.FAILED,
+        ) from error
 
 
 def recover(folder: Path, *, files: Files = LOCAL) -> Recovery:
