@@ -8,12 +8,13 @@ from typing import Any, TypeGuard
 
 from msgspec import Struct
 
-from paritrace.evidence.strictness import Breach, Violation, violations
+from paritrace.evidence.strictness import Breach, Violation, fits, violations
 
 BOM = b"\xef\xbb\xbf"
 MOST_REFUSALS = 1000  # a file that breaks the rules more often than this is told of with so many
 _HALF = re.compile(rb"\\u[dD][89a-fA-F]")  # an escape that may be half of a surrogate pair
 _TOLD = frozenset({Breach.DUPLICATE_KEY, Breach.NOT_FINITE, Breach.NUMBER_OVERFLOW})
+_FEW_CHARACTERS = 18  # of an integer that is within 64 bits whatever they are: looked at no further
 
 
 class Refusal(Struct, frozen=True):
@@ -63,10 +64,13 @@ class Parsed(Struct, frozen=True):
 class _Reader:
     """One document: notices what has to be looked up in the bytes afterwards."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, within_64_bits: bool) -> None:
         self.noticed = False
         self._decoder = json.JSONDecoder(
-            object_pairs_hook=self._object, parse_constant=self._not_finite, parse_float=self._float
+            object_pairs_hook=self._object,
+            parse_constant=self._not_finite,
+            parse_float=self._float,
+            parse_int=self._integer if within_64_bits else None,
         )
 
     def read(self, text: str) -> Any:
@@ -83,6 +87,12 @@ class _Reader:
     def _not_finite(self, _token: str) -> None:
         self.noticed = True
 
+    def _integer(self, token: str) -> int | None:
+        if len(token) <= _FEW_CHARACTERS or fits(token):
+            return int(token)
+        self.noticed = True
+        return None
+
     def _float(self, token: str) -> float | None:
         value = float(token)
         if isfinite(value):
@@ -91,18 +101,21 @@ class _Reader:
         return None
 
 
-def parse(data: bytes, *, path: str, member: str = "", first_line: int = 1) -> Parsed:
+def parse(data: bytes, *, path: str, member: str = "", first_line: int = 1, within_64_bits: bool = False) -> Parsed:
     """Return one document as plain values.
 
     A number that is not finite is null, a key that occurs twice in one object is left out; both are told with lines.
     Bytes that are no JSON are refused as a whole.
+
+    Args:
+        within_64_bits: an integer beyond them is null and told too; else it is that integer.
     """
     data = data.removeprefix(BOM)
 
     def refusal(offset: int, detail: str) -> Refusal:
         return Refusal(path=path, member=member, line=first_line + data.count(b"\n", 0, offset), detail=detail)
 
-    reader = _Reader()
+    reader = _Reader(within_64_bits=within_64_bits)
     try:
         text = data.decode("utf-8")
         value = reader.read(text)
@@ -121,7 +134,8 @@ def parse(data: bytes, *, path: str, member: str = "", first_line: int = 1) -> P
             return Parsed(None, (refusal(broken.offset, broken.detail),))
     if not reader.noticed:
         return Parsed(value)
-    found = [v for v in violations(data, most=MOST_REFUSALS) if v.breach in _TOLD]
+    wanted = _TOLD | {Breach.INTEGER_TOO_LARGE} if within_64_bits else _TOLD
+    found = [v for v in violations(data, most=MOST_REFUSALS) if v.breach in wanted]
     return Parsed(value, tuple(refusal(v.offset, _words(v)) for v in found))
 
 

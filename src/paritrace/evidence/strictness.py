@@ -11,6 +11,7 @@ from msgspec import Struct
 
 MAX_DEPTH = 64
 _SMALLEST, _LARGEST = -(2**63), 2**64 - 1
+_MOST_CHARACTERS = 20  # of an integer that may be within them
 
 _TOKEN = re.compile(rb'"(?:[^"\\]|\\.)*"|[-+0-9A-Za-z_.]+|[{}\[\],:]|[ \t\r\n]+', re.DOTALL)
 _INTEGER = re.compile(rb"-?(?:0|[1-9][0-9]*)\Z")
@@ -20,6 +21,11 @@ _ESCAPE_LENGTH = 6
 _CONTROL = re.compile(rb"[\x00-\x1f]")
 _NOT_FINITE = frozenset({b"nan", b"infinity", b"inf"})
 _OPEN, _CLOSE = frozenset(b"{["), frozenset(b"}]")
+
+
+def fits(token: bytes | str, /) -> bool:
+    """Say whether an integer, as it is spelled, is within 64 bits."""
+    return len(token) <= _MOST_CHARACTERS and _SMALLEST <= int(token) <= _LARGEST
 
 
 class Breach(StrEnum):
@@ -156,7 +162,7 @@ class _Walker:
         if token.lower().lstrip(b"+-") in _NOT_FINITE:
             self._report(Breach.NOT_FINITE, offset, f"{token.decode('ascii')} is not JSON")
         elif _INTEGER.match(token) is not None:
-            if len(token) > 20 or not _SMALLEST <= int(token) <= _LARGEST:
+            if not fits(token):
                 self._report(Breach.INTEGER_TOO_LARGE, offset, "an integer beyond 64 bits; large ids are strings")
         elif _NUMBER.match(token) is not None and not isfinite(float(token)):
             self._report(Breach.NUMBER_OVERFLOW, offset, "a number that overflows to infinity")

@@ -1,10 +1,15 @@
-"""Values a JSON object may hold, in one form: lists for tuples, text keys, finite numbers (IN-1)."""
+"""Values a JSON object may hold, in one form: lists for tuples, text keys, finite and whole numbers (IN-1)."""
 
 from math import isfinite
 from typing import cast
 
 MAX_DEPTH = 48  # of metadata: a line of an artifact has at most 64 levels (EV-2)
 _SMALLEST, _LARGEST = -(2**63), 2**64 - 1
+
+
+def whole(value: object, /) -> int | None:
+    """Return a whole number that a field of a record holds, None for any other value."""
+    return value if isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 2**63 else None
 
 
 def canonical(value: dict[str, object]) -> dict[str, object]:

@@ -14,7 +14,7 @@ from msgspec import Struct
 from paritrace.inference.columns import UNKNOWN, Numbers, Table, listed
 from paritrace.inference.importers.kineto_account import stop_told
 from paritrace.inference.importers.kineto_categories import Group, group_of
-from paritrace.inference.importers.kineto_contexts import BASE_TIME
+from paritrace.inference.importers.kineto_contexts import BASE_TIME, base_time_of, without_base_time
 from paritrace.inference.importers.kineto_facts import TraceFacts
 from paritrace.inference.importers.kineto_joins import NO_LAUNCH, SEVERAL, Launched, launched, partial_overlaps
 from paritrace.inference.importers.kineto_loss import Losses, losses_of
@@ -106,6 +106,7 @@ def _values(text: TraceText) -> TraceInvariant:
         "events with bytes that are no UTF-8": odd.bad_utf8,
         "values among the events that are no events": odd.not_objects,
         "fields of another type than a trace's": odd.odd_fields,
+        "keys that stand twice in one object: neither value is read": odd.repeated_keys + len(odd.repeated_members),
     }
     facts = tuple(f"{count:,} {what}" for what, count in counted.items() if count)
     return judged(words, sum(counted.values()), facts=facts)
@@ -262,9 +263,10 @@ def overlaps(start: Numbers, end: Numbers, /, *, nested: bool) -> int:
 
 def _base(text: TraceText) -> TraceInvariant:
     words = ("times.base", "the trace gives its base time")
-    if BASE_TIME in text.members:
-        return judged(words, 0, facts=(f"{BASE_TIME} = {text.members[BASE_TIME]}",))
-    return unknown(words, "it gives no base time: no common time base with other traces")
+    base = base_time_of(text.members)
+    if base is not None:
+        return judged(words, 0, facts=(f"{BASE_TIME} = {base}",))
+    return unknown(words, without_base_time(text.members))
 
 
 def _most(facts: TraceFacts, codes: Numbers) -> tuple[str, ...]:

@@ -294,6 +294,19 @@ def test_a_stage_whose_requests_all_failed_has_no_latency(tmp_path: Path) -> Non
     assert summary.metadata["quantiles"]["request_latency"]["mean"] == {"gap": "no_completed_requests"}
 
 
+@pytest.mark.parametrize("digits", [20, 400])
+def test_numbers_beyond_64_bits_are_not_read_and_told(tmp_path: Path, digits: int) -> None:
+    """EV-2: such a number would be refused by the artifact, and the whole file with it."""
+    huge = int("9" * digits + "9")
+    stage = {"load_summary": {"count": huge, "send_duration": huge}, "successes": {"count": 1}, "failures": {}}
+    result = {"mean_ttft_ms": huge, "num_prompts": huge, "max_concurrency": huge, "completed": 1}
+    for opened, document in ((open_stage, stage), (open_result, result)):
+        found = drawn(opened, written(tmp_path, json.dumps(document)))
+        assert not found.account.complete
+        assert any("are not strict JSON and are not read" in one for one in found.account.limits)
+        assert str(huge) not in str(found.events)
+
+
 @pytest.mark.parametrize(
     "path", sorted(one for one in DATA.rglob("*") if one.suffix in (".json", ".jsonl", ".sse", ".txt")), ids=str
 )

@@ -173,6 +173,14 @@ def test_without_a_base_time_there_is_none(tmp_path: Path) -> None:
     assert any("no common time base" in one for one in account.limits)
 
 
+@pytest.mark.parametrize("base", [2**62, 10**30, -5, 1.5, "x", True])
+def test_a_base_time_that_no_clock_tells_is_none_and_the_trace_is_read(tmp_path: Path, base: object) -> None:
+    events, account = imported(written(tmp_path, [kernel()], baseTimeNanoseconds=base))
+    assert not any(isinstance(one, ClockAlignment) for one in events)
+    assert "base_time_ns" not in account.counts
+    assert "its base time is none that a clock tells: no common time base with other traces" in account.limits
+
+
 @pytest.mark.parametrize(
     ("ts", "dur", "word"),
     [
@@ -180,6 +188,7 @@ def test_without_a_base_time_there_is_none(tmp_path: Path) -> None:
         (10, -1, "unfinished"),
         (1615207264504915, -1615207264504915, "unfinished"),
         (10, -5, "negative"),
+        (4611686018427387, 4611686018427387, "unfinished"),
         ("x", 1, "no_start"),
     ],
 )

@@ -78,7 +78,8 @@ def test_a_restart_between_the_scrapes_leaves_no_difference_at_all(tmp_path: Pat
     ("before", "after", "gap"),
     [
         (counter(5), counter(4), DeltaGap.COUNTER_RESET),
-        (counter(5), counter("NaN"), DeltaGap.COUNTER_RESET),
+        (counter(5), counter("NaN"), DeltaGap.SERIES_MISSING),
+        (counter(5), counter("+Inf"), DeltaGap.SERIES_MISSING),
         (counter(5), counter(9, created=6), DeltaGap.COUNTER_RECREATED),
         (counter(5), counter(9, started=2), DeltaGap.ENGINE_RESTART),
         (counter(5), counter(9).replace('"x"', '"y"'), DeltaGap.SERIES_MISSING),
@@ -94,6 +95,10 @@ def test_each_reason_of_the_list_has_its_case(before: str, after: str, gap: Delt
     found = deltas(scrape(before), scrape(after))
     assert {one.gap for one in found if isinstance(one, Unresolved)} == {gap}
     assert not any(isinstance(one, Grown | GrownHistogram) for one in found)
+
+
+def test_a_number_that_nothing_holds_is_a_scrape_that_failed() -> None:
+    assert isinstance(read_exposition(counter("9" * 400)), ScrapeFailed)
 
 
 def test_a_missing_and_a_broken_scrape_are_two_reasons() -> None:

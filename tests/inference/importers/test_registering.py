@@ -1,16 +1,19 @@
 """Every reader's file is registered where it lies, with its digest, however it was named (IN-10, EV-15)."""
 
 import gzip
+import os
 from pathlib import Path
 
 import pytest
 
+from paritrace.errors import Outcome, RequestError
 from paritrace.evidence.digests import sha256_hex
 from paritrace.files import LOCAL
 from paritrace.inference.appending import append_import, init
+from paritrace.inference.importers.choosing import reader_of
 from paritrace.inference.importers.metrics import AFTER
 from paritrace.inference.importers.table import READERS
-from paritrace.inference.importing import Asked, Reader, Scope
+from paritrace.inference.importing import Asked, Reader, Scope, SourceKind
 from paritrace.runs.documents import read_envelope
 from paritrace.runs.envelope import Availability
 
@@ -48,3 +51,12 @@ def test_a_file_that_is_named_from_here_is_registered_with_its_digest(
     (row,) = (one for one in envelope.attachments if one.title == "source")
     assert (row.path, row.sha256) == ("../source", sha256_hex(data))
     assert row.availability is Availability.AVAILABLE
+
+
+def test_a_name_that_is_no_utf8_is_refused(tmp_path: Path) -> None:
+    """A row of the envelope is JSON, and holds no such name."""
+    path = tmp_path / os.fsdecode(b"\xff.json")
+    path.write_text("[]")
+    with pytest.raises(RequestError) as refused:
+        reader_of(SourceKind.TRACE, path, named=None)
+    assert (refused.value.code, refused.value.outcome) == ("bad_attachment", Outcome.REFUSED)

@@ -91,7 +91,7 @@ def _conditions(path: Path) -> tuple[dict[str, Condition], str | None]:
     if data is None:
         return {}, None
     try:
-        if len(data) > MOST_CONDITIONS_BYTES or (parsed := parse(data, path=path.name)).refusals:
+        if len(data) > MOST_CONDITIONS_BYTES or (parsed := parse(data, path=path.name, within_64_bits=True)).refusals:
             raise _bad(path, "it is no strict JSON, or too large")
         document = msgspec.convert(parsed.value, Conditions)
     except msgspec.ValidationError as error:

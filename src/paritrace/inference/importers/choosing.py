@@ -13,13 +13,19 @@ def reader_of(kind: SourceKind, path: Path, *, named: str | None) -> Reader:
     """Return the reader of a file.
 
     Raises:
-        RequestError: Refused: `not_found`, `unknown_format`.
+        RequestError: Refused: `not_found`, `bad_attachment`, `unknown_format`.
         EvidenceError: Refused: `unrecognised_source`, `ambiguous_source`.
     """
     readers = [one for one in READERS if one.kind is kind]
     names = ", ".join(one.name for one in readers) or "none"
     if not LOCAL.exists(path):
         raise RequestError(f"{path} is not there", code="not_found", fix="check the path of the file")
+    try:
+        str(path.resolve()).encode()
+    except UnicodeEncodeError as error:  # a row of the envelope is JSON, which holds no such name
+        raise RequestError(
+            f"{str(path)!r} has a name that is no UTF-8", code="bad_attachment", fix="rename it, or give a link to it"
+        ) from error
     if named is not None:
         found = [one for one in readers if one.name == named]
         if not found:

@@ -12,6 +12,7 @@ from paritrace.inference.context import Context
 from paritrace.inference.importers.client_terms import REQUEST_ID, TIMINGS, Outcome, Timing
 from paritrace.inference.importers.text_source import Line, TextSource, head_of
 from paritrace.inference.importing import Account, Asked, Events, Imported, Reader, SourceKind
+from paritrace.inference.plain_values import whole
 from paritrace.inference.records import Request
 from paritrace.inference.vocabulary import LossReason
 
@@ -80,7 +81,7 @@ def _events(source: TextSource) -> Events:
 
 
 def _record(source: TextSource, line: Line) -> tuple[Mapping[str, object] | None, int]:
-    parsed = parse(line.data or b"", path=source.path.name, first_line=line.number)
+    parsed = parse(line.data or b"", path=source.path.name, first_line=line.number, within_64_bits=True)
     value = parsed.value
     usable = is_object(value) and "metadata" in value
     return (value if usable else None), (len(parsed.refusals) if usable else 0)
@@ -88,7 +89,7 @@ def _record(source: TextSource, line: Line) -> tuple[Mapping[str, object] | None
 
 def _request(record: Mapping[str, object], *, source: TextSource, context: Context, line: int) -> Request:
     meta, metrics, error = members(record["metadata"]), members(record.get("metrics")), members(record.get("error"))
-    start, end = _whole(meta.get("request_start_ns")), _whole(meta.get("request_end_ns"))
+    start, end = whole(meta.get("request_start_ns")), whole(meta.get("request_end_ns"))
     status = _outcome(cancelled=meta.get("was_cancelled") is True, error=error)
     request_id = meta.get("x_request_id")
     named = request_id if isinstance(request_id, str) and request_id else str(line)
@@ -130,7 +131,7 @@ def _metadata(
     if isinstance(meta.get("x_request_id"), str):
         known[REQUEST_ID] = meta["x_request_id"]
     timings: dict[str, object] = {}
-    scheduled_ns = _whole(meta.get(_SCHEDULED))
+    scheduled_ns = whole(meta.get(_SCHEDULED))
     if scheduled_ns is not None:
         timings[Timing.SCHEDULED.value] = scheduled_ns
     for name, timing in _LATENCIES:
@@ -157,12 +158,8 @@ def _nanoseconds(metric: object) -> int | None:
 
 
 def _tokens(metrics: Mapping[str, object], *names: str) -> int | None:
-    found = (_whole(members(metrics.get(name)).get("value")) for name in names)
+    found = (whole(members(metrics.get(name)).get("value")) for name in names)
     return next((one for one in found if one is not None), None)
-
-
-def _whole(value: object) -> int | None:
-    return value if isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 2**63 else None
 
 
 READER = Reader(

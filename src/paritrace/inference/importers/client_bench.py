@@ -12,6 +12,7 @@ from paritrace.inference.importers.client_summary import Figure, Summary, event_
 from paritrace.inference.importers.client_terms import TIMINGS, Outcome, Timing
 from paritrace.inference.importers.text_source import TextSource, head_of
 from paritrace.inference.importing import Account, Asked, Events, Imported, Reader, SourceKind
+from paritrace.inference.plain_values import whole
 from paritrace.inference.records import Request
 from paritrace.inference.vocabulary import LossReason
 
@@ -108,11 +109,11 @@ class _Result:
         """Requests by outcome, as far as the file says; what is missing from `num_prompts` failed or was never sent."""
         counts: dict[str, int] = {}
         for outcome, name in ((Outcome.SUCCESSFUL, "completed"), (Outcome.FAILED, "failed")):
-            value = self._value.get(name)
-            if isinstance(value, int) and not isinstance(value, bool) and value >= 0:
-                counts[outcome.value] = value
-        offered = self._value.get("num_prompts")
-        if isinstance(offered, int) and not isinstance(offered, bool) and offered >= 0:
+            count = whole(self._value.get(name))
+            if count is not None:
+                counts[outcome.value] = count
+        offered = whole(self._value.get("num_prompts"))
+        if offered is not None:
             counts["offered"] = offered
         return counts
 
@@ -129,8 +130,8 @@ class _Result:
                 request_ref=Ref(self._source.attachment_id, str(place)),
                 start_ns=began,
                 status=_outcome(failed=failed, first=first, length=self._at("output_lens", place)).value,
-                input_tokens=_count(self._at("input_lens", place)),
-                output_tokens=None if failed else _count(self._at("output_lens", place)),
+                input_tokens=whole(self._at("input_lens", place)),
+                output_tokens=None if failed else whole(self._at("output_lens", place)),
                 metadata={TIMINGS: timings, "num_chunks": len(gaps) + 1} if timings else {},
             )
 
@@ -172,10 +173,6 @@ def _ns(seconds: object) -> int | None:
     if isinstance(seconds, bool) or not isinstance(seconds, int | float) or not 0 <= seconds < 9e9:
         return None
     return int((Decimal(str(seconds)) * 1_000_000_000).to_integral_value())
-
-
-def _count(value: object) -> int | None:
-    return value if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else None
 
 
 READER = Reader(

@@ -9,6 +9,7 @@ from paritrace.inference.importers.client_summary import Figure, Summary, event_
 from paritrace.inference.importers.client_terms import Outcome
 from paritrace.inference.importers.text_source import TextSource, head_of
 from paritrace.inference.importing import Account, Asked, Events, Imported, Reader, SourceKind
+from paritrace.inference.plain_values import whole
 
 NAME = "inference-perf"
 _DELAY = "schedule_delay"
@@ -83,8 +84,8 @@ def _counts(
     load: Mapping[str, object], successes: Mapping[str, object], failures: Mapping[str, object]
 ) -> Iterator[tuple[str, int]]:
     for name, of in (("sent", load), (Outcome.SUCCESSFUL.value, successes), (Outcome.FAILED.value, failures)):
-        count = of.get("count")
-        if isinstance(count, int) and not isinstance(count, bool) and count >= 0:
+        count = whole(of.get("count"))
+        if count is not None:
             yield name, count
 
 

@@ -17,7 +17,7 @@ class DeltaGap(StrEnum):
     ENGINE_RESTART = "engine_restart"  # the server's process started between the two
     COUNTER_RESET = "counter_reset"  # it fell
     COUNTER_RECREATED = "counter_recreated"  # its `_created` time moved
-    SERIES_MISSING = "series_missing"  # it stands in one scrape only
+    SERIES_MISSING = "series_missing"  # it has a number in one scrape at most
     BUCKET_BOUNDARIES_CHANGED = "bucket_boundaries_changed"
     NOT_ENABLED = "not_enabled"  # the server does not export it, before or after
 
@@ -129,7 +129,10 @@ def _why_not(
     first, second = before.created.get(series), after.created.get(series)
     if first != second:
         return Unresolved(series.name, series.labels, DeltaGap.COUNTER_RECREATED, f"{first}, then {second}")
-    if not (isfinite(old) and isfinite(new)) or new < old:
+    for which, value in (("before", old), ("after", new)):
+        if not isfinite(value):  # what it counts is not there: neither that it fell nor what it grew by
+            return Unresolved(series.name, series.labels, DeltaGap.SERIES_MISSING, f"{value:g} {which}")
+    if new < old:
         return Unresolved(series.name, series.labels, DeltaGap.COUNTER_RESET, f"{old:.17g}, then {new:.17g}")
     return None
 

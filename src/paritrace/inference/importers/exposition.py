@@ -71,7 +71,7 @@ def read_exposition(text: str) -> Scrape | ScrapeFailed:
         for family in read(text):
             for sample in family.samples:
                 building.take(family.type, family.name, sample)
-    except (ValueError, IndexError, TypeError, KeyError) as error:
+    except (ValueError, IndexError, TypeError, KeyError, OverflowError) as error:
         return ScrapeFailed(f"not Prometheus text: {type(error).__name__} after {building.num_samples:,} samples")
     if not building.num_samples:
         return ScrapeFailed("no sample")

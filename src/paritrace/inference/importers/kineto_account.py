@@ -4,19 +4,20 @@ from collections.abc import Iterator
 
 from paritrace.inference.identities import derived_id
 from paritrace.inference.importers.kineto_categories import Group, group_of
-from paritrace.inference.importers.kineto_contexts import BASE_TIME, TraceContexts
+from paritrace.inference.importers.kineto_contexts import TraceContexts, base_time_of, without_base_time
 from paritrace.inference.importers.kineto_facts import TraceFacts
 from paritrace.inference.importers.kineto_joins import launched, links, steps_of_any_thread
 from paritrace.inference.importers.kineto_loss import Losses, Told, losses_of
 from paritrace.inference.importers.kineto_spans import TimeFault
 from paritrace.inference.importers.kineto_stops import Stop, StopReason
-from paritrace.inference.importers.kineto_text import TraceText
+from paritrace.inference.importers.kineto_text import EVENTS, TraceText
 from paritrace.inference.importing import Account
 from paritrace.inference.records import Loss
 from paritrace.inference.vocabulary import LossReason, LossStatus
 
 ACTIVITY_RECORDS = "activity records"
 _WARNINGS_TOLD = 5
+_MOST_CHARACTERS = 80  # of a name that a limit tells
 _STOPS = {
     StopReason.FILE_ENDS: "it ends in the middle",
     StopReason.GZIP_ENDS: "its compressed data lack their end",
@@ -87,7 +88,9 @@ def _loss(contexts: TraceContexts, told: Told, *, number: int, metadata: dict[st
 def account_of(text: TraceText, facts: TraceFacts, /) -> Account:
     """Return the account of a trace that has been read; it is complete only where nothing speaks against it."""
     losses = losses_of(text.members)
-    whole = text.stop is None and text.has_events and not text.oddities.trailing_commas
+    odd = text.oddities
+    whole = text.stop is None and text.has_events
+    whole = whole and not (odd.trailing_commas or odd.repeated_keys or odd.repeated_members)
     return Account(
         complete=whole and losses.status is not LossStatus.REPORTED,
         counts={name: count for name, count in _counts(text, facts) if count is not None},
@@ -122,12 +125,12 @@ def _counts(text: TraceText, facts: TraceFacts) -> Iterator[tuple[str, int | Non
     yield "times_below_ns", facts.times.below_ns or None
     yield "times_unusable", facts.times.unusable or None
     yield "correlation_sentinels", facts.sentinels or None
-    base = text.members.get(BASE_TIME)
-    yield "base_time_ns", base if isinstance(base, int) else None
+    yield "base_time_ns", base_time_of(text.members)
     yield "values_not_a_number", text.oddities.no_numbers or None
     yield "events_with_bad_utf8", text.oddities.bad_utf8 or None
     yield "values_no_event", text.oddities.not_objects or None
     yield "fields_of_another_type", text.oddities.odd_fields or None
+    yield "keys_repeated", text.oddities.repeated_keys + len(text.oddities.repeated_members) or None
     yield "events_without_phase", facts.phases[""] or None
 
 
@@ -144,12 +147,17 @@ def _limits(text: TraceText, facts: TraceFacts, losses: Losses) -> Iterator[str]
         yield "it holds no list of events"
     if text.oddities.trailing_commas:
         yield "a comma stands behind the last event: what wrote it may have been stopped"
+    if text.oddities.repeated_keys:
+        yield f"{text.oddities.repeated_keys:,} keys stand twice in one object: neither value is read"
+    for name in sorted(text.oddities.repeated_members):
+        what = "the events of each are read" if name == EVENTS else "neither value is read"
+        yield f"{name[:_MOST_CHARACTERS]!r} stands twice beside the events: {what}"
     if losses.status is LossStatus.NOT_REPORTED:
         yield "it does not say whether records were lost"
     for fault, count in sorted(facts.faults.items()):
         yield f"{count:,} events {_FAULTS[fault]}: they are in no extent and in no device time"
     if facts.sentinels:
         yield f"{facts.sentinels:,} pieces of device work have a correlation id that is none (0, -1, 2^32-1 or empty)"
-    if BASE_TIME not in text.members:
-        yield "it gives no base time: no common time base with other traces"
+    if base_time_of(text.members) is None:
+        yield without_base_time(text.members)
     yield from (f"the profiler says: {line}" for line in losses.warnings[:_WARNINGS_TOLD])

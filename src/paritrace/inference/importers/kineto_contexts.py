@@ -8,13 +8,14 @@ from paritrace.evidence.ids import Ref
 from paritrace.inference.clock_marks import Measured
 from paritrace.inference.context import ClockKind, CollectionMode, Context, ContextFacts, Provenance
 from paritrace.inference.identities import derived_id
+from paritrace.inference.importers.kineto_times import LARGEST_NS
 from paritrace.inference.importing import Scope
+from paritrace.inference.plain_values import whole
 from paritrace.inference.records import ClockAlignment
 
 SOURCE = "torch.profiler"
 BASE_TIME = "baseTimeNanoseconds"
 READINGS = "clock readings"
-_LARGEST = (1 << 63) - 1
 
 
 def uuids_of(text: str, /) -> dict[str, str]:
@@ -78,8 +79,8 @@ class TraceContexts:
 
     def base_time(self, members: Mapping[str, object], /) -> Iterator[ClockAlignment]:
         """Yield what the trace's clock is in Unix time, nothing where the trace does not say it."""
-        base = members.get(BASE_TIME)
-        if not isinstance(base, int) or isinstance(base, bool) or not 0 <= base <= _LARGEST:
+        base = base_time_of(members)
+        if base is None:
             return
         yield ClockAlignment(
             context=self.of(""),
@@ -109,7 +110,7 @@ class TraceContexts:
     def _facts(self, pid: str, device: str | None) -> ContextFacts:
         world = self._members.get("distributedInfo")
         ranks = cast("dict[str, object]", world) if isinstance(world, dict) else {}
-        world_size = _whole(ranks.get("world_size"))
+        world_size = whole(ranks.get("world_size"))
         return ContextFacts(
             run_id=self._scope.run_id,
             session_id=self._scope.session_id,
@@ -122,7 +123,7 @@ class TraceContexts:
             host=self._named_host(),
             device_uuid=None if device is None else self._uuids.get(device),
             pid=int(pid) if pid.isascii() and pid.isdecimal() and len(pid) < 19 else None,
-            rank=_whole(ranks.get("rank")),
+            rank=whole(ranks.get("rank")),
             world_size=world_size or None,
         )
 
@@ -131,5 +132,13 @@ class TraceContexts:
         return self._host or (named if isinstance(named, str) and named else None)
 
 
-def _whole(value: object) -> int | None:
-    return value if isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= _LARGEST else None
+def base_time_of(members: Mapping[str, object], /) -> int | None:
+    """Return the Unix time at which a trace's clock begins, None where the trace tells none that a clock could."""
+    base = whole(members.get(BASE_TIME))
+    return base if base is not None and base < LARGEST_NS else None
+
+
+def without_base_time(members: Mapping[str, object], /) -> str:
+    """Return in words why a trace has no base time."""
+    told = "its base time is none that a clock tells" if BASE_TIME in members else "it gives no base time"
+    return f"{told}: no common time base with other traces"

@@ -7,9 +7,10 @@ from decimal import Decimal
 from typing import cast
 
 import msgspec
-from msgspec import Struct
+from msgspec import Struct, field
 
 from paritrace.inference.importers.kineto_events import EventArgs, Id, TraceEvent
+from paritrace.inference.importers.kineto_repeats import READ, Pairs, may_repeat, once
 from paritrace.inference.importers.kineto_scan import without_no_numbers
 from paritrace.inference.importers.kineto_stops import Stopped, StopReason
 
@@ -29,6 +30,8 @@ class Oddities(Struct):
     no_numbers: int = 0  # bare NaN or infinity: the value is unavailable
     bad_utf8: int = 0  # events with bytes that are no UTF-8, or with half a surrogate pair: shown as U+FFFD
     odd_fields: int = 0  # fields of another type than a trace's: unavailable
+    repeated_keys: int = 0  # keys that stand twice in one object: neither value is read
+    repeated_members: set[str] = field(default_factory=set[str])  # names that stand twice beside the events
 
 
 def event_of(text: bytes, /, *, at: int, oddities: Oddities) -> TraceEvent:
@@ -38,10 +41,13 @@ def event_of(text: bytes, /, *, at: int, oddities: Oddities) -> TraceEvent:
         Stopped: `control_character`, `invalid_json`; `at` is where the text begins.
     """
     try:
-        return _decode_event(text)
+        event = _decode_event(text)
     except UNREADABLE:
         pass
-    value = _plainly(text, at=at, oddities=oddities)
+    else:
+        if not may_repeat(text, (event,)):
+            return event
+    value = _plainly(text, at=at, oddities=oddities, read=READ)
     if not isinstance(value, dict):
         oddities.not_objects += 1
         return TraceEvent()
@@ -78,13 +84,18 @@ def name_of(text: bytes, /, *, at: int) -> str:
     return value
 
 
-def checked(text: bytes, /, *, at: int) -> object:
+def checked(text: bytes, /, *, at: int, oddities: Oddities) -> object:
     """Return the value of a member beside the events: numbers with a point are Decimal, NaN is None.
+
+    Of oddities only keys that stand twice are counted.
 
     Raises:
         Stopped: it is no JSON.
     """
-    return _plainly(text, at=at, oddities=Oddities())
+    met = Oddities()
+    value = _plainly(text, at=at, oddities=met)
+    oddities.repeated_keys += met.repeated_keys
+    return value
 
 
 def fault_in(text: bytes, /, *, at: int) -> Stopped | None:
@@ -96,13 +107,25 @@ def fault_in(text: bytes, /, *, at: int) -> Stopped | None:
     return None
 
 
-def _plainly(text: bytes, *, at: int, oddities: Oddities) -> object:
-    """Parse by the standard library, which takes what msgspec refuses: surrogates, and after us NaN and bad UTF-8."""
+def _plainly(text: bytes, *, at: int, oddities: Oddities, read: frozenset[str] | None = None) -> object:
+    """Parse by the standard library, which takes what msgspec refuses: surrogates, and after us NaN and bad UTF-8.
+
+    Args:
+        read: the keys that count where they stand twice, None for all.
+    """
+
+    def members(pairs: Pairs) -> dict[str, object]:
+        found, twice = once(pairs)
+        oddities.repeated_keys += len(twice if read is None else read.intersection(twice))
+        return found
+
     numbers, count = without_no_numbers(text)
     oddities.no_numbers += count
     spelled = numbers.decode("utf-8", "replace")
     try:
-        value: object = json.loads(spelled, parse_float=_decimal, parse_int=_integer, parse_constant=_nothing)
+        value: object = json.loads(
+            spelled, parse_float=_decimal, parse_int=_integer, parse_constant=_nothing, object_pairs_hook=members
+        )
     except json.JSONDecodeError as error:
         control = "control character" in error.msg
         reason = StopReason.CONTROL_CHARACTER if control else StopReason.INVALID_JSON
@@ -171,6 +194,11 @@ def _number(fields: Mapping[str, object], name: str, oddities: Oddities) -> Deci
         return value
     if isinstance(value, int) and not isinstance(value, bool):
         return Decimal(value)
+    if isinstance(value, str):  # a number as text, which is as exact
+        try:
+            return Decimal(value)
+        except ArithmeticError:
+            pass
     oddities.odd_fields += value is not None
     return None
 

@@ -4,7 +4,7 @@ from enum import StrEnum
 from typing import NamedTuple
 
 from paritrace.inference.importers.kineto_events import TraceEvent
-from paritrace.inference.importers.kineto_times import Times, nanoseconds
+from paritrace.inference.importers.kineto_times import LARGEST_NS, Times, nanoseconds
 
 _UNFINISHED_NS = -1000  # a duration of -1 microsecond: the profiler's word for an end that was not seen
 
@@ -42,4 +42,8 @@ def span_of(event: TraceEvent, /, *, times: Times) -> Span:
         return Span(start, None, TimeFault.UNFINISHED)
     if duration < 0:
         return Span(start, None, TimeFault.NEGATIVE)
-    return Span(start, start + duration, None)
+    end = start + duration
+    if end >= LARGEST_NS:
+        times.unusable += 1
+        return Span(start, None, TimeFault.UNFINISHED)
+    return Span(start, end, None)

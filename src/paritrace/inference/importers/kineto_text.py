@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator
 import msgspec
 
 from paritrace.inference.importers.kineto_events import TraceEvent
+from paritrace.inference.importers.kineto_repeats import may_repeat, repeats
 from paritrace.inference.importers.kineto_scan import boundaries, end_of_value
 from paritrace.inference.importers.kineto_single import UNREADABLE, Oddities, checked, event_of, fault_in, name_of
 from paritrace.inference.importers.kineto_stops import Stop, Stopped, StopReason
@@ -30,13 +31,14 @@ class TraceText:
     """One trace, read once. After `batches` is exhausted the other fields say what was found.
 
     `stop` is None where the text was read to its end and closed as it should be. `members`: what stands beside the
-    events. `in_array`: the file is a bare list of events.
+    events, None for one that stands there twice. `in_array`: the file is a bare list of events.
     """
 
     def __init__(self, chunks: Iterable[bytes], /) -> None:
         self._window = Window(chunks)
         self._limit = BLOCK_BYTES
         self.members: dict[str, object] = {}
+        self._named: set[str] = set()
         self.stop: Stop | None = None
         self.num_events = 0
         self.oddities = Oddities()
@@ -97,13 +99,18 @@ class TraceText:
         name = name_of(self._value(), at=at)
         if self._next() != b":":
             raise Stopped(StopReason.INVALID_JSON, self._window.byte - 1, "no colon behind a name")
+        again = name in self._named
+        self._named.add(name)
+        if again:
+            self.oddities.repeated_members.add(name)
         if self._peek() == b"[" and name == EVENTS:
             self._window.at += 1
             self.has_events = True
             yield from self._events()
             return
         at = self._window.byte
-        self.members[name] = checked(self._value(), at=at)
+        value = checked(self._value(), at=at, oddities=self.oddities)
+        self.members[name] = None if again else value
 
     def _events(self) -> Iterator[list[TraceEvent]]:
         """Read behind the opening bracket, up to and with the closing one."""
@@ -197,7 +204,9 @@ class TraceText:
 
 
 def _events_in(text: bytes) -> list[TraceEvent] | None:
+    listed = b"[" + text + b"]"
     try:
-        return _decode_events(b"[" + text + b"]")
+        events = _decode_events(listed)
     except UNREADABLE:
         return None
+    return None if may_repeat(text, events) and repeats(listed) else events

@@ -6,7 +6,7 @@ from msgspec import Struct
 
 _EXACT = Context(prec=60, rounding=ROUND_FLOOR)
 _LARGEST_EXPONENT = 16  # of microseconds: with more, nanoseconds leave 64 bits
-_LARGEST_NS = 1 << 62  # room for the base time to be added
+LARGEST_NS = 1 << 62  # room for the base time to be added
 _NS_DIGITS = 3
 
 
@@ -31,7 +31,7 @@ def nanoseconds(microseconds: Decimal, /, *, times: Times) -> int | None:
     if found != scaled:
         times.below_ns += 1
         found = int(scaled.to_integral_value(ROUND_FLOOR, _EXACT))
-    if -_LARGEST_NS < found < _LARGEST_NS:
+    if -LARGEST_NS < found < LARGEST_NS:
         return found
     times.unusable += 1
     return None

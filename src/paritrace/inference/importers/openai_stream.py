@@ -6,6 +6,7 @@ from enum import StrEnum
 from msgspec import Struct
 
 from paritrace.evidence.plain_json import elements, is_object, members
+from paritrace.inference.plain_values import whole
 
 DONE = "[DONE]"
 MOST_CHOICES = 1024  # choices whose end is followed; beyond it a stream is told as incomplete
@@ -206,12 +207,8 @@ def usage_of(usage: dict[str, object]) -> Usage:
     into = members(usage.get("prompt_tokens_details")) or members(usage.get("input_tokens_details"))
     out = members(usage.get("completion_tokens_details")) or members(usage.get("output_tokens_details"))
     return Usage(
-        input_tokens=_count(usage.get("prompt_tokens", usage.get("input_tokens"))),
-        output_tokens=_count(usage.get("completion_tokens", usage.get("output_tokens"))),
-        cached_input_tokens=_count(into.get("cached_tokens")),
-        reasoning_tokens=_count(out.get("reasoning_tokens")),
+        input_tokens=whole(usage.get("prompt_tokens", usage.get("input_tokens"))),
+        output_tokens=whole(usage.get("completion_tokens", usage.get("output_tokens"))),
+        cached_input_tokens=whole(into.get("cached_tokens")),
+        reasoning_tokens=whole(out.get("reasoning_tokens")),
     )
-
-
-def _count(value: object) -> int | None:
-    return value if isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 2**63 else None

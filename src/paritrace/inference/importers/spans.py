@@ -12,6 +12,7 @@ from paritrace.inference.importers.span_documents import Span, spans_of
 from paritrace.inference.importers.span_names import COUNTS, STAGES, Conflict, Meaning, Said, said
 from paritrace.inference.importers.text_source import TextSource, head_of
 from paritrace.inference.importing import Account, Asked, Events, Imported, Reader, SourceKind
+from paritrace.inference.plain_values import whole
 from paritrace.inference.records import Observation, Request, Stage
 from paritrace.inference.vocabulary import LossReason
 
@@ -66,7 +67,7 @@ class _Spans:
         first = next((line for line in lines if line.data is None or line.data.strip()), None)
         if first is None:
             return
-        alone = parse(first.data or b"", path=self._source.path.name)
+        alone = parse(first.data or b"", path=self._source.path.name, within_64_bits=True)
         if alone.value is None:
             whole = self._source.document()
             if whole.value is not None:
@@ -76,7 +77,7 @@ class _Spans:
         for line in chain((first,), lines):
             if line.data is not None and not line.data.strip():
                 continue
-            parsed = parse(line.data or b"", path=self._source.path.name)
+            parsed = parse(line.data or b"", path=self._source.path.name, within_64_bits=True)
             if parsed.value is None:
                 self._counts["lines_invalid"] += 1
             else:
@@ -181,8 +182,7 @@ def _text(told: Said | Conflict | None) -> str | None:
 
 
 def _count(told: Said | Conflict | None) -> int | None:
-    value = told.value if isinstance(told, Said) else None
-    return value if isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 2**63 else None
+    return whole(told.value) if isinstance(told, Said) else None
 
 
 def _seconds(told: Said | Conflict | None) -> float | None:

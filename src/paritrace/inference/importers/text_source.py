@@ -104,7 +104,7 @@ class TextSource:
                 code="too_large_to_import",
                 fix="split it, or write it as JSON Lines, which are read one by one",
             )
-        return parse(data, path=self.path.name)
+        return parse(data, path=self.path.name, within_64_bits=True)
 
     def lines(self) -> Iterator[Line]:
         """The lines of the file, in memory of one line."""
