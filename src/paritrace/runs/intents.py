@@ -72,13 +72,10 @@ def change_together(folder: Path, changes: Sequence[NewContent | MoreContent], *
     files.replace(folder / INTENT_NAME, codec.encode_document(intent))
     try:
         _finish(folder, intent, files)
-    except HostError as error:  # the promise stands, so that "nothing changed" would be untrue
-        raise HostError(
-            f"{error.message}; the change is promised, and a part of it may be there",
-            code=error.code,
-            fix=f"{error.fix}: the next command that opens {folder} finishes the change",
-            outcome=Outcome.FAILED,
-        ) from error
+    except HostError as error:  # the promise stands, and a part of the change may: "nothing changed" would be untrue
+        error.outcome = Outcome.FAILED
+        error.fix = f"{error.fix}: the next command that opens {folder} finishes the change"
+        raise
 
 
 def recover(folder: Path, *, files: Files = LOCAL) -> Recovery:
