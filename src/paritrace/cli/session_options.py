@@ -1,6 +1,5 @@
 """What the commands of `paritrace session` have in common: the directory, values, fences, patience, dry runs."""
 
-import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -44,18 +43,20 @@ def command_options(decorated: Decorated) -> Decorated:
 
 
 def values_of(settings: tuple[str, ...], /) -> dict[str, Any]:
-    """Return `NAME=VALUE` pairs as values: VALUE is JSON, or else a text.
+    """Return `NAME=VALUE` pairs as values: VALUE is JSON, or else a text; `NaN` is no JSON.
 
     Raises:
         RequestError: Refused, `usage`.
     """
+    from msgspec import json as msgspec_json
+
     found: dict[str, Any] = {}
     for setting in settings:
         name, equals, text = setting.partition("=")
         if not name or not equals:
             raise RequestError(f"{setting!r} is not NAME=VALUE", code="usage", fix="write for example --set lr=0.001")
         try:
-            found[name] = json.loads(text)
+            found[name] = msgspec_json.decode(text)
         except ValueError:
             found[name] = text
     return found
