@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from paritrace.evidence.ids import Ref
-from paritrace.inference.linking import RULE, link
+from paritrace.inference.linking import RULE, LinkTables, link
 from paritrace.inference.ranges import Range, ThreadRanges
 from paritrace.inference.records import Activity, AnyEvent, Iteration, Link
 from paritrace.inference.vocabulary import Basis, LinkReason
@@ -201,6 +201,32 @@ EVERYTHING = list({(event.context.id, event.event_id): event for event in ALL}.v
 def test_the_order_of_events_makes_no_difference(order: list[AnyEvent]) -> None:
     expected = sorted(link(EVERYTHING), key=lambda one: (one.event_id, one.context.id))
     assert sorted(link(order), key=lambda one: (one.event_id, one.context.id)) == expected
+
+
+def of_process(name: str, pid: int | None, number: str) -> Activity:
+    return in_trace(name, number, context=context(producer_id="cupti", device_uuid="GPU-1", pid=pid))
+
+
+SHARED: list[Activity] = [
+    *(launched(f"l{place}", 110, 120, str(place // 3)) for place in range(9)),
+    *(launched(f"of 8, {place}", 110, 120, "0", context=context(pid=8)) for place in range(2)),
+    *(claim(f"c{place}", str(place % 2), runtime_correlation_id=str(place // 4), context=ENGINE) for place in range(8)),
+    *(of_process(f"w{pid}{number}", pid, number) for pid in (7, 8, None) for number in ("0", "1", "2", "3")),
+    *(kernel(f"e{number}", runtime_correlation_id=number, context=ENGINE) for number in "012"),
+    *(kernel(f"d{number}", runtime_correlation_id=number, context=context(device_uuid="GPU-1")) for number in "012"),
+]
+
+
+TOGETHER: list[AnyEvent] = [RANGE, iteration("0"), iteration("1"), *SHARED]
+ALONE = {one.event_id: LinkTables(TOGETHER).found(one) for one in SHARED}  # by tables of its own
+
+
+@given(st.permutations(SHARED))
+def test_what_was_found_for_one_activity_changes_nothing_for_another(order: list[Activity]) -> None:
+    """What several launches or claims say of a key is gone through once."""
+    shared = LinkTables(TOGETHER)
+    found = {one.event_id: shared.found(one) for one in order}
+    assert found == {one.event_id: ALONE[one.event_id] for one in order}
 
 
 SPANS = st.lists(st.tuples(st.integers(0, 30), st.integers(0, 30)).map(sorted), max_size=12)

@@ -69,6 +69,9 @@ class LinkTables:
         self._claimed: Codes[Ref] = Codes()
         self._launches = KeyedColumns(3)  # origin, start, end
         self._origins: Codes[Origin] = Codes()
+        # Of keys that several launches or claims share: to go through them anew for each activity would be quadratic.
+        self._several: dict[object, tuple[int, tuple[str, ...]]] = {}  # how many launches, and the first of them
+        self._said: dict[object, tuple[dict[Ref, str], dict[Ref, str]]] = {}  # by claims of the device, and of others
         self._anchored: set[Ref] = set()
         self._named: dict[Ref, Ref] = {}  # a range -> the iteration of an engine that its name gives
         self._refs: list[Ref] = []
@@ -139,11 +142,9 @@ class LinkTables:
         by_key: list[dict[Ref, str]] = []
         elsewhere: dict[Ref, str] = {}
         for key, number, device in keys_of(activity):
-            here: dict[Ref, str] = {}
-            own = self._devices.known(device)
-            for event_id, (of_device, claimed) in self._claims.of(key, number):
-                told, ref = here if of_device == own else elsewhere, self._by_claim[claimed]
-                told[ref] = min(event_id, told.get(ref, event_id))
+            here, other = self._claims_of(key, number, device)
+            for ref, event_id in other.items():
+                elsewhere[ref] = min(event_id, elsewhere.get(ref, event_id))
             by_key.append(here)
         said = [claims for claims in by_key if claims]
         if not said:
@@ -157,15 +158,34 @@ class LinkTables:
             return Found(None, None, LinkReason.DANGLING_ITERATION, (ref,), (activity.event_id, event_id))
         return Found(ref, Basis.EXACT_ID, None, (), (activity.event_id, event_id, self.iterations[ref]), detail)
 
+    def _claims_of(self, key: Key, number: str, device: str | None) -> tuple[dict[Ref, str], dict[Ref, str]]:
+        """Return what claims under a key say of the activity's device, and of others; gone through once for all."""
+        known = self._said.get((key, number, device)) if self._said else None
+        if known is not None:
+            return known
+        here: dict[Ref, str] = {}
+        elsewhere: dict[Ref, str] = {}
+        own, num = self._devices.known(device), 0
+        for event_id, (of_device, claimed) in self._claims.of(key, number):
+            told, ref = here if of_device == own else elsewhere, self._by_claim[claimed]
+            told[ref] = min(event_id, told.get(ref, event_id))
+            num += 1
+        if num > 1:
+            self._said[key, number, device] = here, elsewhere
+        return here, elsewhere
+
     def _by_launch(self, activity: Activity) -> Found:
         why = why_no_key(activity)
         if why is not None:
             return _undecided(activity, why)
+        pid, keys = activity.context.facts.pid, tuple(launch_keys_of(activity))
+        if self._several and (keys, pid) in self._several:
+            return _of_several(activity, *self._several[keys, pid])
         launches = {
             launch.event_id: launch
-            for place, number in launch_keys_of(activity)
+            for place, number in keys
             for launch in self._launches_of(place, number)
-            if activity.context.facts.pid in (None, launch.origin.pid)
+            if pid in (None, launch.origin.pid)
         }
         if not launches:
             facts = activity.context.facts
@@ -174,9 +194,8 @@ class LinkTables:
             in_trace = activity.trace_attachment_id is not None
             return _undecided(activity, LinkReason.NO_LAUNCH_RECORD if in_trace else LinkReason.NO_CANDIDATE)
         if len(launches) > 1:
-            evidence = (activity.event_id, *sorted(launches)[:MOST_CANDIDATES])
-            detail = f"{len(launches)} launches"
-            return Found(None, None, LinkReason.AMBIGUOUS, (), evidence, detail)
+            several = self._several[keys, pid] = len(launches), tuple(sorted(launches)[:MOST_CANDIDATES])
+            return _of_several(activity, *several)
         return self._by_range(activity, next(iter(launches.values())))
 
     def _launches_of(self, place: Key, number: str) -> Iterator[Launch]:
@@ -253,6 +272,10 @@ def link_record(activity: Activity, found: Found, *, context: Context, supersede
 
 def _undecided(activity: Activity, reason: LinkReason, candidates: Iterable[Ref] = ()) -> Found:
     return Found(None, None, reason, tuple(sorted(candidates)), (activity.event_id,))
+
+
+def _of_several(activity: Activity, num: int, first: tuple[str, ...]) -> Found:
+    return Found(None, None, LinkReason.AMBIGUOUS, (), (activity.event_id, *first), f"{num} launches")
 
 
 def _device_detail(activity: Activity) -> str:
