@@ -7,6 +7,7 @@ import sys
 import tempfile
 import threading
 from collections.abc import Callable
+from contextlib import ExitStack, redirect_stdout
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -61,13 +62,17 @@ def ray_session() -> Callable[[], None] | None:
         ray = _ray()
     except ImportError:
         return None
+    held = ExitStack()
+    held.enter_context(redirect_stdout(sys.stderr))  # where Ray prints what it thinks of deaths: no part of a table
     try:
         ray.init(num_cpus=2, include_dashboard=False, configure_logging=False, log_to_driver=False)
     except Exception:  # noqa: BLE001  Ray raises a bare one where its own processes are not up in time
+        held.close()
         return None
 
     def end() -> None:
         ray.shutdown()
+        held.close()
 
     return end
 
