@@ -64,7 +64,8 @@ class Told:
         under = self.state.under
         assert under is not None
         assert under.name is name
-        whole: dict[str, Any] = {"verdict": Verdict.YES, "step": 0, "config_revision": 0} | given
+        whole: dict[str, Any] = {"verdict": Verdict.YES, "state": self.state.ranks[rank].state, "step": 0}
+        whole |= {"config_revision": 0, **given}
         self.event(Heard(rank, Answer(self.generation, "c", under.epoch, name, rank, **whole)))
 
     def beats(self, rank: int, **given: Any) -> None:
