@@ -294,6 +294,9 @@ def test_cp10_three_repeats_are_too_few(tmp_path: Path) -> None:
     result = compare(open_run(a), open_run(capture(tmp_path / "b", eps=1e-3)), by=JudgedBy(REPEATS, repeats)).result
     assert result.envelope is not None
     assert result.envelope.why == "3 of at least 4 draws"
+    codes = {limit.code for limit in result.limits}
+    assert "noise_not_estimable" in codes
+    assert "no_envelope" not in codes, "there is one, of too few"
 
 
 def test_cp10_the_order_of_draws_does_not_matter(baseline: Path, tmp_path: Path) -> None:

@@ -1,8 +1,13 @@
 """The limits that every comparison carries (CP-23)."""
 
+from paritrace.compare.envelope import MIN_DRAWS
 from paritrace.compare.result import EnvelopeUsed, Limit
 
 NO_ENVELOPE = "no_envelope"
+FEW = Limit(
+    "noise_not_estimable",
+    f"Fewer than {MIN_DRAWS} repeats or draws: differences are in bits, their importance is not judged.",
+)
 
 LIMITS = (
     Limit("pairs_are_candidates", "Pairs are candidates for correspondence, not semantic identity."),
@@ -12,11 +17,15 @@ LIMITS = (
     Limit("first_of_the_compared", "The first difference among what was compared may not be the earliest."),
     Limit("links_are_no_data_flow", "Links and pairs are no data flow; flow is said only where it was recorded."),
     Limit("no_equivalence_no_cause", "A report is neither an equivalence result nor a root cause."),
-    Limit(NO_ENVELOPE, "No perturbed baseline exists: differences are in bits, their importance is not judged."),
+    Limit(NO_ENVELOPE, "No envelope exists: differences are in bits, their importance is not judged."),
 )
 
 
 def limits_of(used: EnvelopeUsed | None) -> tuple[Limit, ...]:
-    """The limits of one comparison: that nothing was judged is none where something was."""
-    judged = used is not None and used.false_rate is not None
-    return tuple(limit for limit in LIMITS if not judged or limit.code != NO_ENVELOPE)
+    """The limits of one comparison: that nothing was judged is none where something was, and why is told."""
+    if used is None:
+        return LIMITS
+    others = tuple(limit for limit in LIMITS if limit.code != NO_ENVELOPE)
+    if used.false_rate is not None:
+        return others
+    return (*others, FEW) if used.num_draws < MIN_DRAWS else LIMITS
