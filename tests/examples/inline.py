@@ -12,6 +12,7 @@ class Inline:
     """The context of the only rank there is."""
 
     rank, world_size, local_rank, generation, config_revision = 0, 1, 0, 1, 0
+    group_timeout_seconds = 60.0
 
     def __init__(self, workload: CanDeclareFields, scratch: Path, **requested: Any) -> None:
         found = resolved(workload.config_fields(), Given(requested), asked_world_size=1, joined_world_size=1)

@@ -1,5 +1,7 @@
 """`paritrace store`: publish what a rank staged, see how far it is, restore it, verify it."""
 
+import threading
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -11,10 +13,13 @@ from paritrace.cli.store_options import BATCH, INTERVAL, NODE_ID, PACE, STAGING,
 from paritrace.errors import HostError, RequestError
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Generator
+
     from paritrace.store.syncing import Syncer, SyncReport
     from paritrace.store.verifying import StoreVerdict
 
 _PATH = click.Path(path_type=Path)
+LAST_LINE_SECONDS = 1.0  # for one that is being written; longer where nobody reads them
 
 
 @click.group()
@@ -85,7 +90,9 @@ def sync(  # noqa: PLR0913  one parameter per option
     request = SyncRequest(staging, target, run_id, rank, node_id, sync_interval, sync_batch_mib, sync_mib_per_second)
     with watched_syncer(request, local_rank, seconds=deadline) as (syncer, within):
         if not once and not final:
-            return within(lambda: _periodic(syncer, request.node, local_rank or 0, sync_interval, as_lines=as_lines))
+            with _whole_lines() as writing:
+                tell = _teller(as_lines=as_lines, writing=writing)
+                return within(lambda: _periodic(syncer, request.node, local_rank or 0, sync_interval, tell=tell))
         report = within(syncer.final if final else syncer.once)
     if as_lines:
         write_json_line(report)
@@ -190,17 +197,44 @@ def _status_of_sync(report: "SyncReport") -> ExitStatus:
     return ExitStatus.UNDETERMINED if lost else ExitStatus.DONE
 
 
-def _periodic(syncer: "Syncer", node_id: str, local_rank: int, interval_seconds: float, *, as_lines: bool) -> int:
+@contextmanager
+def _whole_lines() -> "Generator[threading.Lock]":
+    """Give a lock to write a line under. Out of an interrupt, no line is cut off and none begins after it.
+
+    Syncs go on in a thread that the end of the process does not wait for: Python aborts where it ends beside a write.
+    """
+    writing = threading.Lock()
+    try:
+        yield writing
+    except KeyboardInterrupt:
+        writing.acquire(timeout=LAST_LINE_SECONDS)
+        raise
+
+
+def _teller(*, as_lines: bool, writing: threading.Lock) -> "Callable[[SyncReport | HostError], None]":
     from paritrace.cli.store_text import sync_text
-    from paritrace.store.periodic import sync_for_ever
 
     def tell(report: "SyncReport | HostError") -> None:
-        if not as_lines:
-            note(sync_text(report))
-        elif isinstance(report, HostError):
-            write_json_line({"ok": False, "error": error_document(report)})
-        else:
-            write_json_line(report)
+        with writing:
+            if not as_lines:
+                note(sync_text(report))
+            elif isinstance(report, HostError):
+                write_json_line({"ok": False, "error": error_document(report)})
+            else:
+                write_json_line(report)
+
+    return tell
+
+
+def _periodic(
+    syncer: "Syncer",
+    node_id: str,
+    local_rank: int,
+    interval_seconds: float,
+    *,
+    tell: "Callable[[SyncReport | HostError], None]",
+) -> int:
+    from paritrace.store.periodic import sync_for_ever
 
     sync_for_ever(
         syncer,

@@ -98,6 +98,18 @@ def test_se1_capabilities_are_told_before_the_end_of_a_build(tmp_path: Path) -> 
     assert played.close() == 0
 
 
+def test_se36_what_the_last_step_measured_is_told_before_the_end_of_its_run(tmp_path: Path) -> None:
+    played = Played(tmp_path, COUNTING)
+    played.built()
+    heard = played.line.num_heard
+    played.run(3, at=0)
+    messages = played.line.heard()[heard:]
+    before = messages[: next(i for i, message in enumerate(messages) if isinstance(message, Ended))]
+    beats = [message for message in before if isinstance(message, Beat)]
+    assert (beats[-1].state, beats[-1].step, beats[-1].metrics_step) == (RankState.IDLE, 3, 2)
+    assert played.close() == 0
+
+
 def test_se13_a_heartbeat_tells_of_the_work(tmp_path: Path) -> None:
     played = Played(tmp_path, COUNTING)
     played.built()

@@ -11,7 +11,7 @@ from paritrace.errors import InternalError
 from paritrace.session import rank_machine
 from paritrace.session.commands import Body
 from paritrace.session.engines.seam import RankLine
-from paritrace.session.messages import Beat, FromRank, Joined, RoundName, encoded, to_rank
+from paritrace.session.messages import Beat, Ended, FromRank, Joined, RoundName, encoded, to_rank
 from paritrace.session.rank.stepping import Gate
 from paritrace.session.rank_events import (
     Cut,
@@ -24,6 +24,7 @@ from paritrace.session.rank_events import (
     RunUntil,
     Send,
 )
+from paritrace.session.states import RankState
 
 BEAT_SECONDS = 1.0  # five of them missed make a rank unresponsive (SE-13)
 
@@ -101,6 +102,7 @@ class Control:
             capabilities=joined.capabilities,
         )
         self._unsent: list[FromRank] = []
+        self._rests = False
         self._leaving: str | None = None
         self._left = False
         self._next_beat_ns = 0
@@ -167,6 +169,7 @@ class Control:
             self._act(action)
         if self._rank.state is not before:
             self._next_beat_ns = 0  # told at every change of state
+        self._rests = before is RankState.RUNNING and self._rank.state is RankState.IDLE
 
     def _act(self, action: RankAction) -> None:
         match action:
@@ -185,6 +188,8 @@ class Control:
 
     def _after_turn(self) -> None:
         unsent, self._unsent = self._unsent, []
+        if self._rests and any(isinstance(message, Ended) for message in unsent):
+            self._beat_if_due()  # who waits for the end of a run finds what its last step measured
         for message in unsent:
             self._line.send(encoded(message))
         if self._leaving is not None:
