@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from paritrace.store.verifying import StoreVerdict
 
 _PATH = click.Path(path_type=Path)
-LAST_LINE_SECONDS = 1.0  # for one that is being written; longer where nobody reads them
+LAST_LINE_SECONDS = 1.0  # at an interrupt, for a line under way: where nobody reads, it never ends
 
 
 @click.group()
@@ -199,7 +199,7 @@ def _status_of_sync(report: "SyncReport") -> ExitStatus:
 
 @contextmanager
 def _whole_lines() -> "Generator[threading.Lock]":
-    """Give a lock to write a line under. Out of an interrupt, no line is cut off and none begins after it.
+    """Give a lock to write a line under: at an interrupt one under way is waited for, and none begins after it.
 
     Syncs go on in a thread that the end of the process does not wait for: Python aborts where it ends beside a write.
     """
